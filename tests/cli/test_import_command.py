@@ -45,9 +45,23 @@ def test_nothing_is_half_imported(hati: Hati, tmp_path: Path, kept: str | None) 
 
 
 def test_missing_files_and_formats_are_told(hati: Hati, tmp_path: Path) -> None:
-    assert hati("import", "none.json").err == "error: none.json: there is no such file\n"
+    assert hati("import", "none.json").err.startswith(
+        "error: none.json: there is no such file; relative paths begin at /"
+    )
     (tmp_path / "prose").write_text("nothing\n")
     done = hati("import", "prose")
     assert done.status == 2
     assert "prose:1: the format of this file is not known; name the format by hati import --from" in done.err
     assert hati("import", "prose", "--from", "xyz").status == 2
+
+
+def test_a_file_that_cannot_be_read_says_what_to_do(tmp_path: Path, hati: Hati) -> None:
+    (tmp_path / "results.json").touch()
+    for file, reason in (
+        ("result.json", "there is no such file; did you mean 'results.json'?"),
+        ("results.json", "the file is empty; write the measurements to it again"),
+    ):
+        for verb in (("import",), ("harness", "steady")):
+            done = hati(*verb, file)
+            assert (done.status, reason in done.err) == (2, True), done.err
+    assert "this is a folder; name a file in it" in hati("history", str(tmp_path)).err

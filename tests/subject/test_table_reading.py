@@ -117,7 +117,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     cut.write_bytes(gzip.compress(GOOD.encode() * 99)[:-9])
     for path, message in [
         (tmp_path / "none.csv", "there is no such file"),
-        (tmp_path, "the file cannot be read: Is a directory"),
+        (tmp_path, "this is a folder; name a file in it"),
         (latin, "byte 0xfc is not UTF-8"),
         (cut, "the file cannot be unpacked"),
     ]:

@@ -35,7 +35,7 @@ from hati.cli import (
 from hati.cli.commands import SeveralFiles, study_command
 from hati.cli.output import discard_output, output_error, say, write
 from hati.core import ExitStatus, HatiError
-from hati.disks import FULL, write_error
+from hati.file_errors import FULL, write_error
 from hati.wiring.study_types import other_types, own_type
 
 if TYPE_CHECKING:

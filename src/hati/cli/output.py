@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hati.core import HatiError, InputError, MeasurementError
-from hati.disks import FULL, free_text, write_error
+from hati.file_errors import FULL, free_text, write_error
 from hati.whole_files import durable_file, replace_file
 
 if TYPE_CHECKING:

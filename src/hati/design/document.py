@@ -143,7 +143,10 @@ def _json_row(row: object, i: int, factors: int, text: str, file: str) -> list[i
 def _built(factors: tuple[str, ...], rows: list[list[int]], place: Place) -> Design:
     try:
         if not 1 <= len(factors) <= MOST_FACTORS:
-            raise InputError(f"a design has 1 to {MOST_FACTORS} factors, not {len(factors)}")
+            raise InputError(
+                f"a design has 1 to {MOST_FACTORS} factors, not {len(factors)}",
+                fix="give a project options, or name --factors",
+            )
         if not rows:
             raise InputError("this design has no runs")
         check_runs(len(rows))

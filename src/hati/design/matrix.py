@@ -84,7 +84,10 @@ def check_factors(factors: tuple[str, ...]) -> None:
         InputError: where they are not.
     """
     if not 1 <= len(factors) <= MOST_FACTORS:
-        raise InputError(f"a design has 1 to {MOST_FACTORS} factors, not {len(factors)}")
+        raise InputError(
+            f"a design has 1 to {MOST_FACTORS} factors, not {len(factors)}",
+            fix="give a project options, or name --factors",
+        )
     for name in factors:
         if not name.strip() or name != name.strip() or not name.isprintable():
             raise InputError(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from hati.core import MeasurementError
-from hati.disks import FULL, free_text
+from hati.file_errors import FULL, free_text
 
 _COMMON = Path("/tmp")  # noqa: S108  # not TMPDIR, which differs between those who share the machine
 _NAME = "hati-machine.lock"

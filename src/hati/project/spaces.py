@@ -26,6 +26,7 @@ from hati.core import (
 )
 from hati.core.benchmark import Placeholder, PlaceholderError, names, unknown
 from hati.core.wording import suggestion
+from hati.file_errors import read_error
 from hati.formula import FormulaError
 from hati.project.document import TomlSource, TomlTable, Value
 from hati.project.schema import keys_of
@@ -60,11 +61,8 @@ def read_text(path: Path, *, largest: int = LARGEST) -> str:
     try:
         with path.open("rb") as stream:
             data = stream.read(largest + 1)
-    except FileNotFoundError:
-        raise InputError("there is no such file", place=place) from None
     except (OSError, ValueError) as error:  # ValueError: a path with a null character
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise InputError(f"the file cannot be read: {reason}", place=place) from None
+        raise read_error(path, error) from None
     if len(data) > largest:
         raise InputError(f"the file is larger than {largest:,} bytes", place=place, fix="is it the right file?")
     return decode(data, str(path))

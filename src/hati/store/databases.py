@@ -21,7 +21,7 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from hati.core import HatiError, InputError, MeasurementError, NotInstalledError
-from hati.disks import free_text, is_nearly_full
+from hati.file_errors import free_text, is_nearly_full
 
 
 class Insertion(Struct, frozen=True):

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from hati.core import InputError, MeasurementError, digest
-from hati.disks import FULL, free_text
+from hati.file_errors import FULL, free_text
 
 _TAG = "CACHEDIR.TAG"
 _TAGGED = "Signature: 8a477f597d28d172789f06886806bc55\n# Made by hati, which empties this folder.\n"

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from hati.core import InputError, MeasurementError, NotInstalledError
-from hati.disks import FULL, write_error
+from hati.file_errors import FULL, write_error
 from hati.store import LEASE_SECONDS, Release, Volunteer
 from hati.subject import Trees
 from hati.wiring.strategies import choose_by

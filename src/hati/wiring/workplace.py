@@ -15,7 +15,7 @@ from msgspec import Struct
 from hati.campaign import Dispatcher, JobMaker
 from hati.core import Benchmark, Engine, InputError, Machine, MeasurementError, Metric, StudyId, Task, replace
 from hati.core.wording import listed
-from hati.disks import FULL, free_text
+from hati.file_errors import FULL, free_text
 from hati.project import FILE, VOLUNTEERS, WORKERS, Project, by_workers, known_engine, parse_project, read_project
 from hati.store import SqlStore, find_store, open_store, read_store
 from hati.subject import (

@@ -35,7 +35,7 @@ from hati.core import (
 )
 from hati.core.benchmark import fill
 from hati.core.run import REMARKS_APART
-from hati.disks import FULL, free_text
+from hati.file_errors import FULL, free_text
 from hati.subject.folders import clear, lock_file, log_root, make_shared, remove, shared_work_root, tidy, work_root
 from hati.subject.readers import unsettled
 from hati.subject.readings import OUTPUT

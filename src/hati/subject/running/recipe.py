@@ -280,7 +280,9 @@ def read_written(path: Path) -> bytes:
         with path.open("rb") as file:
             data = file.read(LARGEST_OUTPUT + 1)
     except OSError as error:
-        raise InputError(f"the file cannot be read: {error.strerror or error}", place=place) from None
+        raise InputError(
+            f"the file cannot be read: {error.strerror or error}", place=place, fix="let the command make it readable"
+        ) from None
     if len(data) > LARGEST_OUTPUT:
         raise InputError("the file has more than 16 MiB", place=place, fix="let the command write less")
     return data

@@ -243,7 +243,7 @@ def _format(source: OpenedFile) -> str:
     if found is not None:
         return found
     if not source.head.strip():
-        raise InputError("the file is empty", place=Place(source.file, 1))
+        raise InputError("the file is empty", place=Place(source.file, 1), fix="write the measurements to it again")
     formats = f"name a file of measurements, of one of the formats {', '.join(format_names())}"
     if _CONFIGURATION.match(source.head):
         own = Path(source.file).name == _PROJECT

@@ -14,6 +14,7 @@ from typing import BinaryIO
 from msgspec import Struct
 
 from hati.core import InputError, Place
+from hati.file_errors import read_error
 
 Watch = Callable[[int, int], None]
 """Called with the number of bytes read so far, and the size of the file in bytes."""
@@ -87,12 +88,10 @@ def opened(path: Path, watch: Watch = unwatched) -> Iterator[OpenedFile]:
             head = stream.read(_HEAD)
             stream.seek(0)
             yield OpenedFile(str(path), stream, head, path.absolute().parent)
-    except FileNotFoundError:
-        raise InputError("there is no such file", place=place) from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"the file cannot be unpacked: {error}", place=place) from None
     except OSError as error:
-        raise InputError(f"the file cannot be read: {error.strerror or error}", place=place) from None
+        raise read_error(path, error) from None
 
 
 def _seekable(file: BinaryIO) -> BinaryIO:

@@ -14,6 +14,7 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import InputError, Place
+from hati.file_errors import read_error
 from hati.subject.samples.source import ignore_warning
 from hati.subject.table.options import SEPARATOR
 from hati.subject.table.sheet import Sheet, parse_delimited, parse_parquet
@@ -72,13 +73,10 @@ def _unpacked(path: Path) -> bytes:
             packed = stream.read(2) == _GZIP
         with gzip.open(path) if packed else path.open("rb") as stream:
             data: bytes = stream.read(LARGEST + 1)
-    except FileNotFoundError:
-        raise InputError("there is no such file", place=place) from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"the file cannot be unpacked: {error}", place=place) from None
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise InputError(f"the file cannot be read: {reason}", place=place) from None
+        raise read_error(path, error) from None
     if len(data) > LARGEST:
         raise InputError(f"the table is larger than {LARGEST:,} bytes", place=place, fix="is it the right file?")
     return data

@@ -1,4 +1,4 @@
-"""Files that cannot be written: their errors, with what is free on a disk that is full."""
+"""The errors for files that cannot be read or written, with what to do, and with what is free on a full disk."""
 
 from __future__ import annotations
 
@@ -7,10 +7,33 @@ import os
 import stat
 from pathlib import Path
 
-from hati.core import HatiError, InputError, MeasurementError
+from hati.core import HatiError, InputError, MeasurementError, Place
+from hati.core.wording import nearest
 
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _LITTLE = 2**20
+
+
+def read_error(file: Path, error: OSError | ValueError) -> InputError:
+    """The error for a file that cannot be read; a ``ValueError`` is about its name."""
+    place = Place(str(file))
+    if isinstance(error, FileNotFoundError):
+        near = _nearest(file)
+        fix = f"did you mean {str(near)!r}?" if near else f"relative paths begin at {Path.cwd()}"
+        return InputError("there is no such file", place=place, fix=fix)
+    if isinstance(error, IsADirectoryError):
+        return InputError("this is a folder", place=place, fix="name a file in it")
+    reason = error.strerror or str(error) if isinstance(error, OSError) else str(error)
+    return InputError(f"the file cannot be read: {reason}", place=place, fix="see its rights, or name another file")
+
+
+def _nearest(file: Path) -> Path | None:
+    """The file or folder in the same folder with the name that is most like it."""
+    try:
+        found = nearest(file.name, sorted(each.name for each in file.parent.iterdir()))
+    except OSError:
+        return None
+    return file.with_name(found) if found else None
 
 
 def write_error(file: Path, error: OSError, fix: str, action: str = "written") -> HatiError:
