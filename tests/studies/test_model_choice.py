@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
 
 from hati.core import InputError
-from hati.design import from_levels, levels
+from hati.design import Levels, from_levels, levels, optimal_designs
 from hati.space import Option, Space, parse_formula, sample
 from hati.studies.screening import (
     Choice,
@@ -24,6 +25,7 @@ from hati.studies.screening import (
     partial_choice,
     read_choice,
 )
+from hati.studies.screening.planning import models
 
 MIXED = Space(
     (
@@ -194,3 +196,21 @@ def test_runs_that_were_made_are_a_design_of_their_own_whatever_they_can_estimat
     assert expected_detectable_deviations(same) is None
     with pytest.raises(InputError, match="no run was made before"):
         partial_choice(MIXED, ())
+
+
+def test_a_large_design_is_searched_for_with_fewer_starts_and_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    place = Space(tuple(Option(name, (0, 1, 2), default=0) for name in "abcdef"))
+    searches: list[int | None] = []
+    search = optimal_designs.best
+
+    def counted(*about: Any) -> tuple[Levels, float]:
+        searches.append(about[-1])
+        return search(*about)
+
+    monkeypatch.setattr(optimal_designs, "best", counted)
+    whole = choose_optimal(place, 60, rng())
+    monkeypatch.setattr(models, "_MOST_WORK", models._MOST_WORK / 1e3)
+    monkeypatch.setattr(optimal_designs, "_LARGE", 0.0)
+    bounded = choose_optimal(place, 60, rng())
+    assert searches == [8, 1]
+    assert bounded.d_efficiency == pytest.approx(whole.d_efficiency, rel=0.02)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, StrEnum
-from math import comb
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -110,6 +110,8 @@ _MOST_PASSES = 60
 _LEAST_GAIN = 1e-6
 _NUMBERS_AT_ONCE = 2_000_000  # numbers in an array of moves' columns
 _ROUNDING = 200  # exchanges after which the inverse is computed again
+_LARGE = 3e7  # runs times squared columns from which a search ends at a pass that gains little
+_LITTLE = 2e-4  # of the efficiency
 
 
 class Replication(Enum):
@@ -154,22 +156,29 @@ class Exchange(Struct, frozen=True):
         """A design that no single exchange improves, and its ``Information.value``.
 
         Each pass evaluates all runs at once and then exchanges those that can be improved, the most promising first.
-        The number of passes is bounded.
+        The number of passes is bounded, and in a large design the last one gains less than .02 % of the efficiency.
         """
         now = self._begun(levels.copy(), near)
-        since = _ROUNDING  # random runs may be all but singular
+        little, since = self._little(now), _ROUNDING  # random runs may be all but singular
         for _ in range(_MOST_PASSES):
             promises = self._promises(now, near)
             order = self.fixed + np.argsort(-promises, kind="stable")[: int((promises > self._least(now)).sum())]
+            before = now.about.value
             exchanged = sum(self._exchange(int(place), now, near) for place in order)
             since += exchanged
             if since > _ROUNDING:
                 now.about.refresh(now.rows)
                 since = 0
-            if not exchanged:
+            if not exchanged or now.about.value - before < little:
                 break
         now.about.refresh(now.rows)
         return now.levels, now.about.value
+
+    def _little(self, now: _Now) -> float:
+        """The gain of a pass below which a search ends; minus infinity if only a pass without exchanges ends it."""
+        columns = now.rows.shape[1]
+        large = self.moments is None and len(now.rows) * columns**2 > _LARGE
+        return columns * math.log1p(_LITTLE) if large else -math.inf
 
     def _begun(self, levels: Levels, near: Neighbourhood) -> _Now:
         rows = self.rows(levels)
@@ -495,7 +504,7 @@ def entangled(levels: Levels, sizes: Sequence[int], terms: Sequence[Term], order
         InputError: for more than 40,000 effects.
     """
     order = min(order, len(sizes))
-    number = sum(comb(len(sizes), size) for size in range(1, order + 1))
+    number = sum(math.comb(len(sizes), size) for size in range(1, order + 1))
     if number > MOST_EFFECTS:
         raise InputError(f"{number:,} effects up to order {order} are too many to look at", fix="lower the order")
     own = _normed(Model(tuple(sizes), tuple(terms)).matrix(levels)[:, 1:])

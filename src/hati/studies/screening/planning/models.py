@@ -211,7 +211,8 @@ def choose_optimal(
         rows = _together(given, balanced_design(len(space.options), more, rng))
         properties = fitted(rows, Model.of_order(among.sizes, 1), space.names)
     else:
-        rows, properties = _optimal(space, more, rng, order, among, given)
+        columns = parameters + (pairs if order == _ORDER else 0)
+        rows, properties = _optimal(space, more, rng, order, among, given, _starts(configurations * columns**2))
     return ModelChoice(
         rows=tuple(tuple(row) for row in rows.tolist()),
         repetitions=repetitions,
@@ -275,7 +276,7 @@ def _too_few(runs: int, known: int, parameters: int, options: int) -> InputError
 
 
 def _optimal(
-    space: Space, runs: int, rng: np.random.Generator, order: int, among: Candidates, given: Levels
+    space: Space, runs: int, rng: np.random.Generator, order: int, among: Candidates, given: Levels, starts: int
 ) -> tuple[Levels, Fit]:
     found = optimal_design(
         space,
@@ -285,10 +286,15 @@ def _optimal(
         order=order,
         fixed=given,
         replication=Replication.NONE,
-        starts=_STARTS,
+        starts=starts,
         among=among,
     )
     return found.levels, found.fit
+
+
+def _starts(work: float) -> int:
+    """The number of searches: fewer where each takes long, since the local optima of large designs hardly differ."""
+    return max(1, min(_STARTS, int(_STARTS * _MOST_WORK / work)))
 
 
 def _together(given: Levels, more: Levels) -> Levels:
