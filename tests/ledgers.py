@@ -13,8 +13,33 @@ import pytest
 from sqlalchemy import Engine, event
 from sqlalchemy.pool import PoolProxiedConnection
 
+<<<<<<< HEAD:tests/ledgers.py
 from hati.core import Batch, Benchmark, Configuration, Job, Metric, Outcome, Reader, ReaderKind, Task, Workload, replace
 from hati.steering import Client, ClientKind, Queue, Requirements, StudyStatus, choose
+=======
+from hati.core import (
+    Batch,
+    Benchmark,
+    Configuration,
+    InputError,
+    Job,
+    Metric,
+    Outcome,
+    Reader,
+    ReaderKind,
+    Task,
+    Workload,
+    replace,
+)
+from hati.steering import (
+    Client,
+    ClientKind,
+    Queue,
+    Requirements,
+    StudyStatus,
+    choose,
+)
+>>>>>>> 57b5f0c8 (gateway: requests of several machines share a transaction; grid status: machines that left):src/hati/testing/ledgers.py
 from hati.steering.agreement import TRUSTED_AFTER
 from hati.store import (
     ATTEMPTS,
@@ -27,6 +52,7 @@ from hati.store import (
     LedgerEntry,
     Selection,
     SqlStore,
+    Volunteers,
     run_of,
 )
 from hati.store.databases import driver_of
@@ -580,6 +606,22 @@ class LedgerConformance(ABC):
             self.hand_in(ledger, lease)
         assert len(claim) <= 10, claim
         assert len(result) <= 8, result
+
+    def test_calls_at_once_are_one_transaction(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        store = self.open()
+        lost = LostReplies(store.ledger, monkeypatch)
+        store.ledger.release(a_batch(0), ANY)
+        lease = lost(lambda: store.at_once(lambda ledger, _: self.claimed(ledger)))
+        assert lost(lambda: store.at_once(lambda ledger, _: self.hand_in(ledger, lease))) is EntryKind.ACCEPTED
+
+        def fail(ledger: Ledger, _: Volunteers) -> None:
+            assert ledger.states([ledger.release(a_batch(1), ANY)]).values(), "it sees its own changes"
+            raise InputError("not this one")
+
+        with pytest.raises(InputError):
+            store.at_once(fail)
+        kinds = [entry.what for entry in store.ledger.history()]
+        assert kinds == [EntryKind.RELEASED, EntryKind.LEASED, EntryKind.ACCEPTED, EntryKind.ENDED]
 
     def test_the_database_has_the_time(self) -> None:
         ledger = self.open().ledger

@@ -87,6 +87,27 @@ def test_machines_are_shown_with_their_leases(hati: Hati, ledger: Ledger, file: 
     assert (until - since).total_seconds() == pytest.approx(DAY_SECONDS, abs=0.01)
 
 
+def test_a_machine_that_left_long_ago_is_listed_until_it_is_forgotten(hati: Hati, ledger: Ledger, file: Path) -> None:
+    now = time.time()
+    for name, days in (("old", 40), ("late", 3), ("today", 0.5), ("here", 0)):
+        then = ledger.at(lambda days=days: now - days * DAY_SECONDS)
+        then.record_client(a_client(name))
+        then.enter(f"worker-{name}", a_client(name), 60.0)
+    ledger.at(lambda: now - 2 * DAY_SECONDS).leave("worker-late")
+    ledger.expire()  # the worker of the first one gave no sign for longer than is waited for
+    assert ledger.workers() == {"worker-here"}
+    away = shown(hati, file)["away"]
+    assert [each["name"] for each in away] == ["old", "late", "today"]
+    seen = [now - datetime.fromisoformat(each["seen"]).timestamp() for each in away]
+    assert seen == pytest.approx([40 * DAY_SECONDS, 3 * DAY_SECONDS, DAY_SECONDS / 2], abs=1.0)
+    text = hati("grid", "status", "--store", str(file)).out
+    assert "Machines without a worker" in text
+    assert [word in text for word in ("40 days", "3 days", "today")] == [True, True, False]
+    assert "To end that: `hati grid forget NAME`." in " ".join(text.split())
+    assert hati("grid", "forget", "old", "--store", str(file)).status == 0
+    assert [each["name"] for each in shown(hati, file)["away"]] == ["late", "today"]
+
+
 def test_batches_are_counted_by_study_and_state(hati: Hati, ledger: Ledger, file: Path) -> None:
     for each in range(4):
         ledger.release(a_batch(each), ANY)

@@ -142,13 +142,13 @@ def test_neither_messages_nor_the_order_of_declaration_make_another_job() -> Non
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "not the JSON of a job: Expecting value"),
+        ("", "not the JSON of a job: Input data was truncated"),
         ("[]", "not the JSON of a job: Expected `object`"),
         ("{}", "missing required field `task`"),
         (a_job().to_json().replace('"b"', '"c"', 1), "a task of 'b' has the definition of 'c'"),
         (a_job().to_json().replace('["true"]', "[]"), "has an empty command"),
         (a_job().to_json().replace('["z",1]', '["z",null]'), "Expected `bool \\| int \\| float \\| str`"),
-        (a_job().to_json().replace('["z",1]', '["z",NaN]'), "use a finite number"),
+        (a_job().to_json().replace('["z",1]', '["z",NaN]'), "JSON is malformed: invalid character"),
     ],
 )
 def test_what_is_not_a_job_is_said(text: str, message: str) -> None:

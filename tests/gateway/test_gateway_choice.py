@@ -32,7 +32,7 @@ def not_allowed(repetition: int) -> Batch:
 
 
 def claimed(store: SqlStore) -> int | None:
-    choice = Gateway(store, Setup())._choice(ONES)
+    choice = Gateway(store, Setup())._choice(ONES, store.ledger)
     lease = store.ledger.claim("two", a_client("two"), choice)
     return None if lease is None else lease.number
 

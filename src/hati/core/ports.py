@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 from statistics import mean
 from typing import Any, Protocol, TypeVar
 
@@ -60,9 +60,25 @@ class Job(Struct, frozen=True, dict=True):
             InputError: where the text is not the JSON of a job.
         """
         try:
-            return msgspec.convert(json.loads(text), cls, dec_hook=_assigned)
-        except (ValueError, msgspec.ValidationError) as error:
+            written = msgspec.json.decode(text.encode("utf-8", "surrogatepass"), type=_WrittenJob)
+            task = msgspec.convert(json.loads(bytes(written.task)), Task, dec_hook=_assigned)
+            return cls(task, _benchmark_of(bytes(written.benchmark)), written.sources)
+        except (ValueError, msgspec.DecodeError) as error:
             raise InputError(f"this is not the JSON of a job: {error}") from None
+
+
+class _WrittenJob(Struct, frozen=True):
+    """A job whose parts are still JSON."""
+
+    task: msgspec.Raw
+    benchmark: msgspec.Raw
+    sources: str
+
+
+@lru_cache(maxsize=64)
+def _benchmark_of(written: bytes) -> Benchmark:
+    """The benchmark of its JSON: the jobs of a study have the same one."""
+    return msgspec.convert(json.loads(written), Benchmark, dec_hook=_assigned)
 
 
 def _plain(value: Any) -> object:

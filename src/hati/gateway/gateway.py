@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from hati.core import InputError, Job, Machine, MachineState, Outcome, Resources, replace, setting_text
 from hati.core.provenance import MACHINE_CLASS, MACHINE_NAME, VOLUNTEER
+from hati.gateway.group_commit import GroupCommit
 from hati.gateway.messages import (
     LARGEST_OUTPUT,
     Accepted,
@@ -44,7 +45,7 @@ from hati.gateway.messages import (
     SignedRelease,
 )
 from hati.steering import Choose, Client, ClientKind, Queue, SteeringDecision, choose, hardware_class
-from hati.store import LEASE_SECONDS, AttemptOutcome, EntryKind, Lease, Release, SqlStore, Volunteer
+from hati.store import LEASE_SECONDS, AttemptOutcome, EntryKind, Lease, Ledger, Release, SqlStore, Volunteer, Volunteers
 from hati.subject.releases import job_content, release_key, unsigned_value
 from hati.subject.running.recipe import RawResult, run_of_result
 
@@ -101,7 +102,7 @@ class Gateway:
         self._known: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {}
         self._given: dict[tuple[int, int], Lease] = {}
         self._lock = Lock()
-        self._turn = Lock()
+        self._together = GroupCommit(store.at_once)
 
     def holder(self, token: str) -> Volunteer:
         """The machine of a token.
@@ -169,11 +170,18 @@ class Gateway:
         client = Client(*about, _hardware(message.client), _attributes(message.client))
         self._record_client(client)
         worker = f"{volunteer.name}/{message.key}"
-        with self._turn:  # threads that wait here do not ask the database again and again whether it is free
-            choice = self._choice(message.client.template)
-            lease = self._store.ledger.claim(worker, client, choice, self._setup.lease)
+
+        def claimed(ledger: Ledger, volunteers: Volunteers) -> tuple[Lease | None, tuple[Release, int] | None, float]:
+            choice = self._choice(message.client.template, ledger)
+            lease = ledger.claim(worker, client, choice, self._setup.lease)
+            if lease is None:
+                return None, None, ledger.backoff(volunteer.machine)
+            job = lease.batch.members[0]
+            return lease, volunteers.release(release_key(job.benchmark, job.sources)), 0.0
+
+        lease, signed, wait = self._together.do(claimed)
         if lease is None:
-            if wait := self._store.ledger.backoff(volunteer.machine):
+            if wait:
                 raise Refusal(
                     429,
                     "this machine did not complete the last batches that it had",
@@ -182,7 +190,7 @@ class Gateway:
                 )
             return None
         try:
-            given = Claimed(self._leased(volunteer, lease))
+            given = Claimed(self._leased(volunteer, lease, signed))
         except InputError as error:  # signed releases changed after the batch was released
             self._store.ledger.withdraw(lease.number)  # so that its campaign looks what is signed
             self._store.ledger.end(lease, AttemptOutcome.RETURNED, str(error))
@@ -197,8 +205,7 @@ class Gateway:
             Refusal: where it is lost, or of another machine.
         """
         lease = self._lease(volunteer, message.batch, message.attempt)
-        with self._turn:
-            state = self._store.ledger.renew(lease, self._setup.lease)
+        state = self._together.do(lambda ledger, _: ledger.renew(lease, self._setup.lease))
         if state is None:
             raise _lost()
         return Renewed(self._clock() + self._setup.lease, state.value)
@@ -216,8 +223,7 @@ class Gateway:
         if job is None:
             raise Refusal(404, "this batch has no such task", "send a result with the batch that it was leased in")
         run = run_of_result(job, volunteer.fingerprint, _raw(message, lease.until))
-        with self._turn:
-            accepted = self._store.ledger.accept(lease, run)
+        accepted = self._together.do(lambda ledger, _: ledger.accept(lease, run))
         if accepted is EntryKind.LATE:
             self._given.pop((lease.number, lease.attempt), None)
             self._lease(volunteer, message.batch, message.attempt)  # its study may have been forgotten meanwhile
@@ -237,8 +243,8 @@ class Gateway:
         """
         lease = self._lease(volunteer, message.batch, message.attempt)
         outcome = AttemptOutcome.FAILED if message.outcome is EndOutcome.FAILED else AttemptOutcome.RETURNED
-        with self._turn:
-            held = self._store.ledger.end(lease, outcome, f"{volunteer.name}: {_line(message.reason)}")
+        reason = f"{volunteer.name}: {_line(message.reason)}"
+        held = self._together.do(lambda ledger, _: ledger.end(lease, outcome, reason))
         if not held:
             raise _lost()
         return Ended(ended=True)
@@ -282,38 +288,22 @@ class Gateway:
         wanted = self._setup.invitation
         return not wanted or hmac.compare_digest(_hash(invitation), _hash(wanted))
 
-    def _choice(self, template: ClientTemplate | None) -> Choose:
+    def _choice(self, template: ClientTemplate | None, ledger: Ledger) -> Choose:
         """The rule of choice of one claim, with only batches whose settings a machine's owner allows.
 
-        It is asked again where the chosen batch turns out to be done, which other transactions do not see yet.
+        It is asked again where the chosen batch turns out to be done.
         """
         if template is None or not template.settings:
             return self._setup.choose
         allowed, seen = template.settings, set[int | None]()
 
         def chosen(queues: Sequence[Queue], under_way: Mapping[str, int], client: Client) -> SteeringDecision:
-            left = [each for queue in queues for each in self._allowed(queue, allowed, seen)]
+            left = [each for queue in queues for each in _allowed(ledger, queue, allowed, seen)]
             decision = self._setup.choose(left, under_way, client)
             seen.add(decision.batch)
             return decision
 
         return chosen
-
-    def _allowed(
-        self, queue: Queue, allowed: Mapping[str, Sequence[str]], seen: Collection[int | None]
-    ) -> Iterator[Queue]:
-        """The queue from its first batch on whose settings are allowed, and that was not chosen before."""
-        if queue.machine is not None:
-            if queue.head not in seen:
-                yield queue
-            return
-        after = queue.head - 1
-        while batches := self._store.ledger.waiting(queue.head, after):
-            for number, batch in batches.items():
-                if number not in seen and all(_fits(job, allowed) for job in batch.members):
-                    yield replace(queue, head=number)
-                    return
-            after = max(batches)
 
     def _record_client(self, client: Client) -> None:
         """Keep which attributes a machine has, where they have changed since this server was started."""
@@ -362,13 +352,16 @@ class Gateway:
             raise Refusal(403, "this lease is of another machine", "send results of your own leases only")
         return lease
 
-    def _leased(self, volunteer: Volunteer, lease: Lease) -> LeasedBatch:
+    def _leased(self, volunteer: Volunteer, lease: Lease, signed: tuple[Release, int] | None) -> LeasedBatch:
         """A lease as it is sent.
 
         Raises:
             InputError: where its release is missing, or does not allow a job.
         """
-        jobs, (release, size) = lease.batch.members, self._release(lease.batch.members[0])
+        jobs = lease.batch.members
+        if signed is None:
+            raise InputError(f"benchmark {jobs[0].benchmark.name!r} has no signed release any more")
+        release, size = signed
         if value := next(filter(None, (unsigned_value(job, release.statement) for job in jobs)), ""):
             raise InputError(f"the signed release does not allow {value} any more")
         envelope = Envelope(
@@ -382,11 +375,22 @@ class Gateway:
         )
         return LeasedBatch(lease.number, lease.attempt, lease.until, self._setup.lease, envelope)
 
-    def _release(self, job: Job) -> tuple[Release, int]:
-        found = self._store.volunteers.release(release_key(job.benchmark, job.sources))
-        if found is None:
-            raise InputError(f"benchmark {job.benchmark.name!r} has no signed release any more")
-        return found
+
+def _allowed(
+    ledger: Ledger, queue: Queue, allowed: Mapping[str, Sequence[str]], seen: Collection[int | None]
+) -> Iterator[Queue]:
+    """The queue from its first batch on whose settings are allowed, and that was not chosen before."""
+    if queue.machine is not None:
+        if queue.head not in seen:
+            yield queue
+        return
+    after = queue.head - 1
+    while batches := ledger.waiting(queue.head, after):
+        for number, batch in batches.items():
+            if number not in seen and all(_fits(job, allowed) for job in batch.members):
+                yield replace(queue, head=number)
+                return
+        after = max(batches)
 
 
 def _sent_again(known: Lease, lease: Lease) -> bool:
@@ -472,6 +476,8 @@ def _bytes(text: str, what: str) -> bytes:
 
 def _line(text: str) -> str:
     """A text from outside without control characters, which might change what a terminal shows."""
+    if text.isprintable():
+        return text
     return "".join(character if character.isprintable() or character == "\n" else " " for character in text)
 
 

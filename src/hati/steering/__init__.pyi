@@ -22,6 +22,7 @@ from .choice import newest as newest
 from .choice import obstacle as obstacle
 from .choice import oldest as oldest
 from .choice import unmet as unmet
+from .status import AwayMachine as AwayMachine
 from .status import FailedBatch as FailedBatch
 from .status import LeaseStatus as LeaseStatus
 from .status import LedgerStatus as LedgerStatus

@@ -6,6 +6,8 @@ from datetime import datetime
 
 from msgspec import Struct
 
+from hati.steering.choice import ClientKind
+
 
 class LeaseStatus(Struct, frozen=True):
     """The batch that a machine runs: the attempt at it, why the machine got it, since when, and until when."""
@@ -70,10 +72,23 @@ class SettingStatus(Struct, frozen=True):
     present: tuple[str, ...]
 
 
+class AwayMachine(Struct, frozen=True):
+    """A machine that has no worker now and that studies are still planned for.
+
+    ``seen`` is its last sign of life; None where an earlier version did not keep it.
+    """
+
+    id: str
+    name: str
+    kind: ClientKind
+    seen: datetime | None
+
+
 class LedgerStatus(Struct, frozen=True, tag_field="format", tag="hati-grid-status-1"):
     """What a ledger shows at a time of its database's clock; ``results`` is the number in the last hour.
 
-    ``settings`` are those of a project's options that machines have.
+    ``settings`` are those of a project's options that machines have; ``away`` are the machines that are known and have
+    no worker, the one that was seen last at the end.
     """
 
     at: datetime
@@ -83,3 +98,4 @@ class LedgerStatus(Struct, frozen=True, tag_field="format", tag="hati-grid-statu
     waiting: tuple[Waiting, ...]
     failed: tuple[FailedBatch, ...]
     settings: tuple[SettingStatus, ...] = ()
+    away: tuple[AwayMachine, ...] = ()

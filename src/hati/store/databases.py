@@ -155,7 +155,8 @@ class Sqlite(Database):
 
     def engine(self) -> Engine:
         """The SQLAlchemy engine."""
-        engine = create_engine(self._url, connect_args={"timeout": _BUSY_SECONDS})
+        lifo = {"pool_use_lifo": True} if self.file is not None else {}  # what a connection has read stays in memory
+        engine = create_engine(self._url, connect_args={"timeout": _BUSY_SECONDS}, **lifo)
         event.listen(engine, "connect", _set_pragmas)
         event.listen(engine, "connect", self._note)
         return engine
@@ -190,7 +191,9 @@ class Sqlite(Database):
 
     def take_turn(self, connection: Connection) -> float:
         """Begin a write transaction: other processes wait."""
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        if not connection.in_transaction():
+            connection.begin()
+        driver_of(connection).execute("BEGIN IMMEDIATE")
         return time.time()
 
     def now(self, _: Connection) -> float:

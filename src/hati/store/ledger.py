@@ -9,18 +9,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
-from functools import wraps
 from random import SystemRandom
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 import msgspec
 from sqlalchemy import Connection, Engine, Row, delete, select
-from sqlalchemy.exc import DBAPIError
 
-from hati.core import Batch, HatiError, Job, Run, StudyId
+from hati.core import Batch, Job, Run, StudyId
 from hati.steering import Choose, Client, ClientKind, LedgerStatus, Requirements
 from hati.store import schema
-from hati.store.databases import Database, explained
 from hati.store.ledger_aside import set_aside
 from hati.store.ledger_batches import (
     ANY_OVERDUE,
@@ -31,7 +28,6 @@ from hati.store.ledger_batches import (
     LEASED,
     OUT,
     RECORD_CLIENT,
-    REMOVE_GONE,
     SAME,
     STATES,
     STAY,
@@ -47,6 +43,8 @@ from hati.store.ledger_batches import (
     held_by,
     held_lease,
     lease_values,
+    remove_gone,
+    remove_worker,
     rest_of,
     results_of,
     unreported,
@@ -77,6 +75,7 @@ from hati.store.ledger_queues import (
 from hati.store.ledger_reports import keep_report, read_waiting_reports
 from hati.store.ledger_status import read_reporters, read_status
 from hati.store.statements import AT_ONCE, change, in_pieces, row_of
+from hati.store.transactions import Transactions, repeated
 
 LEASE_SECONDS = 60.0
 PATIENCE_SECONDS = 600.0
@@ -84,25 +83,6 @@ PATIENCE_SECONDS = 600.0
 _SHORTEST_RENEWAL = 0.1
 
 _UNFORESEEN = SystemRandom().random
-
-
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def _repeated(method: Callable[P, R]) -> Callable[P, R]:
-    """Repeat a call once if the connection was lost: it may have been committed, and repeating it does no harm."""
-
-    @wraps(method)
-    def call(*args: P.args, **named: P.kwargs) -> R:
-        try:
-            return method(*args, **named)
-        except HatiError as error:
-            if not (isinstance(error.__cause__, DBAPIError) and error.__cause__.connection_invalidated):
-                raise
-        return method(*args, **named)
-
-    return call
 
 
 def _answers(known: Requirements, state: str, asked: Requirements) -> bool:
@@ -124,20 +104,27 @@ class Ledger:
 
     def __init__(
         self,
-        engine: Engine,
-        database: Database,
+        transactions: Transactions,
         clock: Callable[[], float] | None = None,
         draw: Callable[[], float] = _UNFORESEEN,
     ) -> None:
-        self.engine = engine
-        self._database = database
+        self._transactions = transactions
         self._clock, self._draw = clock, draw
+
+    @property
+    def engine(self) -> Engine:
+        """The SQLAlchemy engine."""
+        return self._transactions.engine
 
     def at(self, clock: Callable[[], float], draw: Callable[[], float] = _UNFORESEEN) -> Ledger:
         """The same ledger with another clock, and other random numbers."""
-        return Ledger(self.engine, self._database, clock, draw)
+        return Ledger(self._transactions, clock, draw)
 
-    @_repeated
+    def within(self, transactions: Transactions) -> Ledger:
+        """The same ledger, with other transactions."""
+        return Ledger(transactions, self._clock, self._draw)
+
+    @repeated
     def release(self, batch: Batch[Job], requirements: Requirements, again: Collection[str] = ()) -> int:
         """Release a batch to the machines; return its number, or that of an equal batch that is open or leased.
 
@@ -161,7 +148,7 @@ class Ledger:
                 connection, now, EntryKind.RELEASED, 0, {**content, "machine": begun, "state": state.value}
             ).number
 
-    @_repeated
+    @repeated
     def withdraw(self, number: int) -> bool:
         """Withdraw a batch, so that no more of it begins; False if a part of it has begun, and may still run."""
         with self._turn() as (connection, now):
@@ -173,7 +160,7 @@ class Ledger:
             withdraw_batch(connection, now, number, state)
             return not begun
 
-    @_repeated
+    @repeated
     def withdraw_earlier(self, study: StudyId) -> None:
         """Withdraw the batches left by earlier campaigns of a study, which nothing resumes."""
         batch, known = schema.batch.c, schema.study.c
@@ -186,7 +173,7 @@ class Ledger:
     def states(self, numbers: Iterable[int]) -> dict[int, BatchState]:
         """The states of batches, by their numbers."""
         found = dict[int, BatchState]()
-        with self._reading() as connection:
+        with self._transactions.reading() as connection:
             for some in in_pieces(list(numbers)):
                 rows = connection.execute(STATES, {"numbers": some})
                 found |= {row.number: BatchState(row.state) for row in rows}
@@ -195,7 +182,7 @@ class Ledger:
     def results(self, tasks: Iterable[str]) -> dict[str, dict[str, object]]:
         """The accepted results of those tasks that have one, by the tasks' ids, in the order of acceptance."""
         found = dict[str, dict[str, object]]()
-        with self._reading() as connection:
+        with self._transactions.reading() as connection:
             for some in in_pieces(list(tasks)):
                 rows = connection.execute(CONTENTS, {"tasks": some})
                 found |= {row.task: json.loads(row.content)["run"] for row in rows}
@@ -204,19 +191,19 @@ class Ledger:
     def attempts(self, number: int) -> tuple[Attempt, ...]:
         """All attempts at a batch, in order."""
         query = select(schema.attempt).where(schema.attempt.c.batch == number).order_by(schema.attempt.c.number)
-        with self._reading() as connection:
+        with self._transactions.reading() as connection:
             return tuple(attempt_of(row) for row in connection.execute(query))
 
     def reporters(self, number: int) -> frozenset[str]:
         """The machines that have nothing left to report of a batch on which several machines have to agree."""
         query = select(schema.batch.c.tasks).where(schema.batch.c.number == number)
-        with self._reading() as connection:
+        with self._transactions.reading() as connection:
             tasks = connection.scalar(query) or ""
             return read_reporters(connection, {number: tasks.split()})[number]
 
     def leased(self, number: int, attempt: int) -> Lease | None:
         """The lease that an attempt at a batch had or has, with all jobs; None where the ledger has no such attempt."""
-        with self._reading() as connection:
+        with self._transactions.reading() as connection:
             row = row_of(connection, ATTEMPT, {"batch": number, "attempt": attempt})
         if row is None:
             return None
@@ -234,35 +221,35 @@ class Ledger:
             .order_by(table.number)
             .limit(most)
         )
-        with self._reading() as connection:
+        with self._transactions.reading() as connection:
             return {row.number: batch_of(row.content) for row in connection.execute(query)}
 
     def wanted(self, machine: str) -> tuple[Requirements, ...]:
         """The distinct requirements of the open batches in a machine's queues."""
-        with self._reading() as connection:
+        with self._transactions.reading() as connection:
             return tuple(dict.fromkeys(queue.requirements for queue in read_queues(connection, machine)))
 
     def backoff(self, machine: str) -> float:
         """The seconds for which a volunteer gets no batch, since it did not complete its last ones; 0 without any."""
-        with self._reading() as connection:
+        with self._transactions.reading() as connection:
             return max(0.0, read_backoff(connection, machine) - self._now(connection))
 
     def present(self) -> tuple[Client, ...]:
         """The machines with present workers."""
-        with self._reading() as connection:
+        with self._transactions.reading() as connection:
             here = schema.worker.c.until > self._now(connection)
             texts = connection.scalars(select(schema.worker.c.client).where(here).order_by(schema.worker.c.key)).all()
         found = [msgspec.json.decode(text, type=Client) for text in texts]
         return tuple({client.machine: client for client in found}.values())
 
-    @_repeated
+    @repeated
     def record_client(self, client: Client) -> None:
         """Keep which attributes a machine has, also after its worker has left."""
-        with self._turn() as (connection, _):
+        with self._turn() as (connection, now):
             about = {"machine": client.machine, "client": msgspec.json.encode(client).decode()}
-            change(connection, RECORD_CLIENT, about)
+            change(connection, RECORD_CLIENT, {**about, "now": now})
 
-    @_repeated
+    @repeated
     def forget_client(self, machine: str) -> None:
         """Remove what a machine said of its attributes; its attempts and results stay."""
         with self._turn() as (connection, _):
@@ -271,31 +258,31 @@ class Ledger:
     def clients(self) -> tuple[Client, ...]:
         """The machines that ever said which attributes they have, as they said it last."""
         query = select(schema.client.c.client).order_by(schema.client.c.machine)
-        with self._reading() as connection:
+        with self._transactions.reading() as connection:
             return tuple(msgspec.json.decode(text, type=Client) for text in connection.scalars(query))
 
-    @_repeated
+    @repeated
     def enter(self, worker: str, client: Client, seconds: float = LEASE_SECONDS) -> None:
         """Record that a worker is present for a time."""
         with self._turn() as (connection, now):
             enter_worker(connection, worker, client, now, seconds)
 
-    @_repeated
+    @repeated
     def leave(self, worker: str) -> None:
         """Record that a worker has left; it gives back what it has."""
         self._depart(worker, AttemptOutcome.RETURNED, f"worker {worker} ended")
 
     def workers(self) -> frozenset[str]:
         """The keys of all workers that have not left, also of those that have been silent for some minutes."""
-        with self._reading() as connection:
+        with self._transactions.reading() as connection:
             return frozenset(connection.scalars(select(schema.worker.c.key)))
 
-    @_repeated
+    @repeated
     def lose(self, worker: str, reason: str) -> None:
         """Record that a worker has gone without leaving, and end its lease as expired."""
         self._depart(worker, AttemptOutcome.EXPIRED, reason)
 
-    @_repeated
+    @repeated
     def claim(self, worker: str, client: Client, choose: Choose, seconds: float = LEASE_SECONDS) -> Lease | None:
         """Lease an open batch to a machine for a time, as ``choose`` decides; None if there is none for it.
 
@@ -328,7 +315,7 @@ class Ledger:
             append(connection, now, EntryKind.LEASED, number, content)
             return Lease(number, attempt, client.machine, worker, now + seconds, batch)
 
-    @_repeated
+    @repeated
     def renew(self, lease: Lease, seconds: float = LEASE_SECONDS) -> BatchState | None:
         """Extend a lease to a time from now; return the state of its batch, None if the lease is lost.
 
@@ -346,11 +333,11 @@ class Ledger:
 
     def standing(self, lease: Lease) -> BatchState | None:
         """The state of a lease's batch; None if the lease is lost."""
-        with self._reading() as connection:
+        with self._transactions.reading() as connection:
             held = held_by(connection, lease)
         return None if held is None else BatchState(held.state)
 
-    @_repeated
+    @repeated
     def accept(self, lease: Lease, run: Run) -> EntryKind:
         """Store a result: ACCEPTED if it counts, else set aside as LATE if the lease is lost, or as DUPLICATE.
 
@@ -374,7 +361,7 @@ class Ledger:
                 end_attempt(connection, now, row, AttemptOutcome.DONE, "")
             return EntryKind.ACCEPTED
 
-    @_repeated
+    @repeated
     def end(self, lease: Lease, outcome: AttemptOutcome, reason: str) -> bool:
         """Give the rest of a batch back; False if the lease is lost.
 
@@ -386,10 +373,10 @@ class Ledger:
                 end_attempt(connection, now, held, outcome, reason)
             return held is not None
 
-    @_repeated
+    @repeated
     def expire(self) -> None:
         """End expired leases, and let any machine resume the batches whose machine left long ago."""
-        with self._reading() as connection:
+        with self._transactions.reading() as connection:
             now = self._now(connection)
             if not connection.scalar(ANY_OVERDUE, {"now": now, "limit": now - PATIENCE_SECONDS}):
                 return
@@ -405,12 +392,12 @@ class Ledger:
 
     def status(self) -> LedgerStatus:
         """The current status: machines, batches of each study, waiting batches with the reason, and failed ones."""
-        with self._reading() as connection:
+        with self._transactions.reading() as connection:
             return read_status(connection, self._now(connection))
 
     def history(self) -> tuple[LedgerEntry, ...]:
         """The whole history, oldest first."""
-        with self._reading() as connection:
+        with self._transactions.reading() as connection:
             return read_entries(connection)
 
     def rebuild(self) -> None:
@@ -420,24 +407,17 @@ class Ledger:
 
     @contextmanager
     def _turn(self) -> Iterator[tuple[Connection, float]]:
-        with explained(self._database), self.engine.connect() as connection:
-            now = self._database.take_turn(connection)
+        with self._transactions.turn() as (connection, now):
             yield connection, now if self._clock is None else self._clock()
-            connection.commit()
-
-    @contextmanager
-    def _reading(self) -> Iterator[Connection]:
-        with explained(self._database), self.engine.connect() as connection:
-            yield connection
 
     def _now(self, connection: Connection) -> float:
-        return self._database.now(connection) if self._clock is None else self._clock()
+        return self._transactions.now(connection) if self._clock is None else self._clock()
 
     def _depart(self, worker: str, outcome: AttemptOutcome, reason: str) -> None:
         with self._turn() as (connection, now):
             for row in connection.execute(LEASED.where(schema.lease.c.worker == worker)).all():
                 end_attempt(connection, now, row, outcome, reason)
-            connection.execute(delete(schema.worker).where(schema.worker.c.key == worker))
+            remove_worker(connection, worker)
 
     def _expire(self, connection: Connection, now: float) -> None:
         for row in connection.execute(DUE, {"now": now}).all():
@@ -447,7 +427,7 @@ class Ledger:
         limit = now - PATIENCE_SECONDS
         for number in read_abandoned(connection, limit):
             append(connection, now, EntryKind.FREED, number, {})
-        connection.execute(REMOVE_GONE, {"limit": limit})
+        remove_gone(connection, limit)
 
     def _claim_state(self, connection: Connection, now: float, client: Client) -> ClaimState:
         """The state of a machine, after what is overdue has ended."""

@@ -19,7 +19,7 @@ from hati.store.ledger_claims import read_counted
 from hati.store.ledger_entries import AttemptOutcome, BatchState, EntryKind, append, batch_of
 from hati.store.ledger_queues import OVERDUE, requirements_of
 from hati.store.ledger_reports import read_disagreement, read_reported
-from hati.store.statements import change, in_pieces, row_of
+from hati.store.statements import change, row_of, rows_among
 
 ATTEMPTS = 3
 """The number of failures by machines after which a batch is quarantined."""
@@ -71,7 +71,7 @@ SAME = select(schema.batch.c.number, schema.batch.c.state, schema.batch.c.requir
     schema.batch.c.key == bindparam("key")
 )
 _CONTENT = select(schema.ledger.c.content).where(schema.ledger.c.number == bindparam("number"))
-_RESULTS = select(schema.result).where(schema.result.c.task.in_(bindparam("tasks", expanding=True)))
+_RESULTS = select(schema.result)
 STATES = select(schema.batch.c.number, schema.batch.c.state).where(
     schema.batch.c.number.in_(bindparam("numbers", expanding=True))
 )
@@ -120,15 +120,20 @@ _ENTER = text("""
     until = excluded.until
 """)
 RECORD_CLIENT = text("""
-    INSERT INTO client (machine, client) VALUES (:machine, :client)
-    ON CONFLICT (machine) DO UPDATE SET client = excluded.client
+    INSERT INTO client (machine, client, seen) VALUES (:machine, :client, :now)
+    ON CONFLICT (machine) DO UPDATE SET client = excluded.client, seen = excluded.seen
 """)
 STAY = (
     update(schema.worker)
     .where(schema.worker.c.key.in_((bindparam("own"), bindparam("volunteer"))))
     .values(seen=bindparam("now"), until=bindparam("end"))
 )
-REMOVE_GONE = delete(schema.worker).where(schema.worker.c.until <= bindparam("limit"))
+_RECORD_SEEN = text("""
+    UPDATE client SET seen = (SELECT max(seen) FROM worker WHERE worker.machine = client.machine)
+    WHERE machine IN (SELECT machine FROM worker WHERE until <= :limit OR key = :key)
+""")
+_REMOVE_WORKER = delete(schema.worker).where(schema.worker.c.key == bindparam("key"))
+_REMOVE_GONE = delete(schema.worker).where(schema.worker.c.until <= bindparam("limit"))
 
 
 def _state_after(connection: Connection, row: AnyRow, outcome: AttemptOutcome) -> BatchState:
@@ -235,13 +240,9 @@ def content_of(connection: Connection, number: int) -> str | None:
     return content
 
 
-def results_of(connection: Connection, tasks: Sequence[str]) -> dict[str, Row[Any]]:
+def results_of(connection: Connection, tasks: Sequence[str]) -> dict[str, AnyRow]:
     """The accepted results of tasks."""
-    found: dict[str, Row[Any]] = {}
-    for some in in_pieces(tasks):
-        rows = connection.execute(_RESULTS, {"tasks": list(some)})
-        found |= {row.task: row for row in rows}
-    return found
+    return {row.task: row for row in rows_among(connection, _RESULTS, schema.result.c.task, tasks)}
 
 
 def enter_worker(connection: Connection, worker: str, client: Client, now: float, seconds: float) -> None:
@@ -249,6 +250,18 @@ def enter_worker(connection: Connection, worker: str, client: Client, now: float
     key = client.machine if client.kind is ClientKind.VOLUNTEER else worker  # each claim of it may have another name
     about = {"worker": key, "machine": client.machine, "client": msgspec.json.encode(client).decode()}
     change(connection, _ENTER, {**about, "now": now, "until": now + seconds})
+
+
+def remove_worker(connection: Connection, worker: str) -> None:
+    """Remove a worker that has ended."""
+    change(connection, _RECORD_SEEN, {"limit": 0.0, "key": worker})
+    change(connection, _REMOVE_WORKER, {"key": worker})
+
+
+def remove_gone(connection: Connection, limit: float) -> None:
+    """Remove the workers whose time was over at a time."""
+    change(connection, _RECORD_SEEN, {"limit": limit, "key": ""})
+    change(connection, _REMOVE_GONE, {"limit": limit})
 
 
 def attempt_of(row: Row[Any]) -> Attempt:

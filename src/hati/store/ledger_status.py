@@ -10,6 +10,7 @@ import msgspec
 from sqlalchemy import Connection, bindparam, func, select, text
 
 from hati.steering import (
+    AwayMachine,
     Client,
     FailedBatch,
     LeaseStatus,
@@ -36,6 +37,11 @@ _ANSWERED = select(schema.result.c.task).where(schema.result.c.task.in_(bindpara
 _REPORTED = select(schema.report.c.task, schema.report.c.machine).where(
     schema.report.c.task.in_(bindparam("tasks", expanding=True))
 )
+_AWAY = text("""
+    SELECT client, coalesce((SELECT max(worker.seen) FROM worker WHERE worker.machine = client.machine), seen) AS last
+    FROM client
+    WHERE NOT EXISTS (SELECT 1 FROM worker WHERE worker.machine = client.machine AND worker.until > :now)
+""")
 _COUNTED = [outcome.value for outcome in AttemptOutcome if outcome.counted]
 
 
@@ -44,7 +50,8 @@ def read_status(connection: Connection, now: float) -> LedgerStatus:
     clients, machines = _machines(connection, now)
     studies = _studies(connection, now)
     results = sum(study.results for study in studies)
-    return LedgerStatus(_time(now), results, machines, studies, _waiting(connection, clients), _failed(connection))
+    waiting, failed = _waiting(connection, clients), _failed(connection)
+    return LedgerStatus(_time(now), results, machines, studies, waiting, failed, away=_away(connection, now))
 
 
 def _machines(connection: Connection, now: float) -> tuple[tuple[Client, ...], tuple[MachineStatus, ...]]:
@@ -61,6 +68,15 @@ def _machines(connection: Connection, now: float) -> tuple[tuple[Client, ...], t
             MachineStatus(client.machine, client.name, client.cpus, _time(until), leases.get(client.machine))
             for until, client in found
         ),
+    )
+
+
+def _away(connection: Connection, now: float) -> tuple[AwayMachine, ...]:
+    """The machines without a worker that are not forgotten, the one that was seen last at the end."""
+    rows = sorted(connection.execute(_AWAY, {"now": now}), key=lambda row: (row.last or 0.0, row.client))
+    found = [(msgspec.json.decode(row.client, type=Client), row.last) for row in rows]
+    return tuple(
+        AwayMachine(each.machine, each.name, each.kind, None if last is None else _time(last)) for each, last in found
     )
 
 

@@ -22,7 +22,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0013"
+HEAD = "0014"
 """The newest migration: a store at this revision is up to date."""
 
 Whole = BigInteger().with_variant(Integer, "sqlite")
@@ -223,8 +223,11 @@ client = Table(
     metadata,
     Column("machine", Plain, primary_key=True),
     Column("client", Plain, nullable=False),
+    Column("seen", Float),
 )
-"""The machines that said which attributes they have, also those that have no worker now."""
+"""The machines that said which attributes they have, also those that have no worker now.
+
+``seen`` is their last sign of life before their last worker ended."""
 
 volunteer = Table(
     "volunteer",

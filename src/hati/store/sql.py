@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
 from sqlalchemy import Connection, Engine, Row, RowMapping, Select, delete, func, insert, inspect, select, text, update
@@ -46,12 +46,14 @@ from hati.store.rows import (
     verify,
 )
 from hati.store.schema import HEAD, complete_metadata
+from hati.store.transactions import OneTransaction, Transactions, repeated
 
 if TYPE_CHECKING:
     from hati.store.ledger import Ledger
     from hati.store.volunteers import Volunteers
 
 _TASK = re.compile(r"[0-9a-f]{16,}")
+R = TypeVar("R")
 
 
 class StudyRecord(Struct, frozen=True):
@@ -87,20 +89,33 @@ class SqlStore:
         self._database = database
         self._run = Insertion.of(engine, database.insert_missing(schema.run), schema.run, "number")
         self._observations = Insertion.of(engine, insert(schema.observations), schema.observations)
+        self._transactions = Transactions(engine, database)
 
     @cached_property
     def ledger(self) -> Ledger:
         """The batches released to workers and volunteers."""
         from hati.store.ledger import Ledger
 
-        return Ledger(self._engine, self._database)
+        return Ledger(self._transactions)
 
     @cached_property
     def volunteers(self) -> Volunteers:
         """The volunteers' machines, their releases and artefacts."""
         from hati.store.volunteers import Volunteers
 
-        return Volunteers(self._engine, self._database)
+        return Volunteers(self._transactions)
+
+    @repeated
+    def at_once(self, do: Callable[[Ledger, Volunteers], R]) -> R:
+        """What a function returns that is given the ledger and the volunteers in one transaction.
+
+        It is committed when this returns. The function may be called a second time, and raises nothing after a change.
+        """
+        from hati.store.volunteers import Volunteers
+
+        with self._transactions.turn() as (connection, now):
+            shared = OneTransaction(self._engine, self._database, connection, now)
+            return do(self.ledger.within(shared), Volunteers(shared))
 
     @property
     def name(self) -> str:

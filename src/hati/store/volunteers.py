@@ -5,18 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any
 
 from msgspec import Struct
-from sqlalchemy import Connection, Engine, Row, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
 
 from hati.core import InputError
 from hati.core.wording import nearest
 from hati.store import schema
-from hati.store.databases import Database, explained
 from hati.store.ledger_reports import void_reports
 from hati.store.statements import row_of
+from hati.store.transactions import Transactions
 
 LARGEST_ARTEFACT = 256 * 2**20
 """The largest artefact, in bytes."""
@@ -74,16 +73,15 @@ _RELEASE_WITH_SIZE = (
 class Volunteers:
     """The volunteers of a store; each call is a separate transaction."""
 
-    def __init__(self, engine: Engine, database: Database) -> None:
-        self._engine = engine
-        self._database = database
+    def __init__(self, transactions: Transactions) -> None:
+        self._transactions = transactions
 
     def register(self, name: str, machine: str, token: str, client: Mapping[str, Any]) -> bool:
         """Register a machine under a name; False where a machine with a valid token has that name.
 
         A machine whose token was revoked gets the new one. Only the token's hash is stored.
         """
-        with self._turn() as (connection, now):
+        with self._transactions.turn() as (connection, now):
             known = self._row(connection, name)
             if known is not None and known.revoked is None:
                 return False
@@ -103,26 +101,26 @@ class Volunteers:
 
     def holder(self, token: str) -> Volunteer | None:
         """The machine to which a valid token belongs; None for an unknown or revoked token."""
-        with self._reading() as connection:
+        with self._transactions.reading() as connection:
             row = row_of(connection, _HOLDER, {"hash": token_hash(token)})
         return None if row is None else _volunteer(row)
 
     def update(self, machine: str, fingerprint: str, client: Mapping[str, Any]) -> None:
         """Store the present state of a machine."""
         values = {"fingerprint": fingerprint, "client": json.dumps(client)}
-        with self._turn() as (connection, _):
+        with self._transactions.turn() as (connection, _):
             connection.execute(update(schema.volunteer).where(schema.volunteer.c.machine == machine).values(values))
 
     def all(self) -> tuple[Volunteer, ...]:
         """All machines that ever registered, in the order of their names."""
-        with self._reading() as connection:
+        with self._transactions.reading() as connection:
             rows = connection.execute(select(schema.volunteer).order_by(schema.volunteer.c.name))
             return tuple(map(_volunteer, rows))
 
     def number(self) -> int:
         """The number of machines with a valid token."""
         query = select(func.count()).select_from(schema.volunteer).where(schema.volunteer.c.revoked.is_(None))
-        with self._reading() as connection:
+        with self._transactions.reading() as connection:
             return int(connection.execute(query).scalar_one())
 
     def revoke(self, name: str) -> bool:
@@ -133,7 +131,7 @@ class Volunteers:
         Raises:
             InputError: for an unknown name.
         """
-        with self._turn() as (connection, now):
+        with self._transactions.turn() as (connection, now):
             known = self._row(connection, name)
             if known is None:
                 names = list(connection.scalars(select(schema.volunteer.c.name)))
@@ -159,7 +157,7 @@ class Volunteers:
                 fix="exclude large files by [subject] sources",
             )
         name = hashlib.sha256(content).hexdigest()
-        with self._turn() as (connection, _):
+        with self._transactions.turn() as (connection, _):
             known = select(schema.artefact.c.bytes).where(schema.artefact.c.sha256 == name)
             if connection.scalar(known) is None:
                 connection.execute(insert(schema.artefact).values(sha256=name, bytes=len(content)))
@@ -170,7 +168,7 @@ class Volunteers:
 
     def artefact_size(self, name: str) -> int | None:
         """The size of an artefact in bytes; None where there is none."""
-        with self._reading() as connection:
+        with self._transactions.reading() as connection:
             size: int | None = connection.scalar(_SIZE, {"name": name})
         return size
 
@@ -179,14 +177,14 @@ class Volunteers:
         table = schema.artefact_part.c
         for number in range(first // _PART, (end + _PART - 1) // _PART):
             same = (table.sha256 == name) & (table.number == number)
-            with self._reading() as connection:
+            with self._transactions.reading() as connection:
                 data: bytes = connection.execute(select(table.data).where(same)).scalar_one()
             start = number * _PART
             yield data[max(0, first - start) : end - start]
 
     def keep_release(self, release: Release) -> None:
         """Store a signed release; it replaces an earlier one with the same key."""
-        with self._turn() as (connection, _):
+        with self._transactions.turn() as (connection, _):
             connection.execute(delete(schema.release).where(schema.release.c.key == release.key))
             connection.execute(
                 insert(schema.release).values({name: getattr(release, name) for name in release.__struct_fields__})
@@ -195,29 +193,18 @@ class Volunteers:
     def releases(self, keys: Collection[str] | None = None) -> dict[str, Release]:
         """The releases with these keys, all where None, by their keys, oldest first."""
         query, about = (_RELEASES, {}) if keys is None else (_RELEASES_OF, {"keys": list(keys)})
-        with self._reading() as connection:
+        with self._transactions.reading() as connection:
             return {row.key: Release(**row._mapping) for row in connection.execute(query, about)}
 
     def release(self, key: str) -> tuple[Release, int] | None:
         """The release with a key, and the size of its artefact in bytes; None where there is none."""
-        with self._reading() as connection:
+        with self._transactions.reading() as connection:
             row = row_of(connection, _RELEASE_WITH_SIZE, {"key": key})
         if row is None:
             return None
         values = row._asdict()
         size: int = values.pop("bytes")
         return Release(**values), size
-
-    @contextmanager
-    def _turn(self) -> Iterator[tuple[Connection, float]]:
-        with explained(self._database), self._engine.connect() as connection:
-            yield connection, self._database.take_turn(connection)
-            connection.commit()
-
-    @contextmanager
-    def _reading(self) -> Iterator[Connection]:
-        with explained(self._database), self._engine.connect() as connection:
-            yield connection
 
     @staticmethod
     def _row(connection: Connection, name: str) -> Row[Any] | None:

@@ -134,7 +134,6 @@ def _documents(output: bytes, source: str) -> Iterator[tuple[int, dict[str, obje
     Raises:
         InputError: for a reading that is not valid JSON, or that does not begin its line.
     """
-    decoder = json.JSONDecoder(parse_constant=_no_constant)
     for number, line in enumerate(output.split(b"\n"), start=1):
         text = line.strip()
         if not text.startswith(b"{"):
@@ -147,7 +146,7 @@ def _documents(output: bytes, source: str) -> Iterator[tuple[int, dict[str, obje
             continue
         plain = text.decode("utf-8", "replace")
         try:
-            document: dict[str, object] = decoder.decode(plain)
+            document: dict[str, object] = _DECODER.decode(plain)
         except (
             RecursionError,
             ValueError,
@@ -162,6 +161,9 @@ def _documents(output: bytes, source: str) -> Iterator[tuple[int, dict[str, obje
 
 def _no_constant(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not a valid number")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_constant)
 
 
 def _about(document: dict[str, object], place: Place) -> tuple[str, str | None, bool]:

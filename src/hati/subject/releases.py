@@ -11,7 +11,8 @@ import io
 import json
 import tarfile
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path, PurePath
 from typing import Any, Final
@@ -65,7 +66,25 @@ def check_for_volunteers(benchmark: Benchmark) -> None:
 
 def release_key(benchmark: Benchmark, sources: str) -> str:
     """The key of the release of a benchmark's definition and the files with the digest ``sources``."""
-    return digest([benchmark.definition, sources], 64)
+    return _release_key(_Same(benchmark), sources)
+
+
+class _Same:
+    """A benchmark, equal to itself only: equal ones may have different definitions, as 1 equals 1.0."""
+
+    def __init__(self, benchmark: Benchmark) -> None:
+        self.benchmark = benchmark
+
+    def __hash__(self) -> int:
+        return id(self.benchmark)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.benchmark is other.benchmark
+
+
+@lru_cache(maxsize=64)
+def _release_key(same: _Same, sources: str) -> str:
+    return digest([same.benchmark.definition, sources], 64)
 
 
 def statement_of(
@@ -118,12 +137,19 @@ def statement_of(
 
 def unsigned_value(job: Job, statement: str) -> str:
     """The first value of a job that its signed statement does not allow, as ``name=value``; empty without any."""
-    said: dict[str, Any] = json.loads(statement)
-    for allowed, given in ((said["settings"], _settings(job)), (said["values"], _values(job))):
+    settings, values = _signed_values(statement)
+    for allowed, given in ((settings, _settings(job)), (values, _values(job))):
         for name, text in given.items():
             if name != "repetition" and text not in allowed.get(name, ()):
                 return f"{name}={text}"
     return ""
+
+
+@lru_cache(maxsize=64)
+def _signed_values(statement: str) -> tuple[Mapping[str, Sequence[str]], Mapping[str, Sequence[str]]]:
+    """The settings and the other values that a statement allows."""
+    said = json.loads(statement)
+    return said["settings"], said["values"]
 
 
 def job_content(job: Job) -> dict[str, Any]:

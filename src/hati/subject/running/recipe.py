@@ -525,9 +525,12 @@ class RawResult(Struct, frozen=True):
     resources: Resources | None = None
 
 
+_ELSEWHERE = Path(WORK_MARKER)
+
+
 def remote_recipe(job: Job) -> Recipe:
     """The recipe of a job that another machine does; its folders are markers."""
-    return Recipe(job.benchmark, job.task, Path(WORK_MARKER), Path(WORK_MARKER), 0)
+    return Recipe(job.benchmark, job.task, _ELSEWHERE, _ELSEWHERE, 0)
 
 
 def run_of_result(job: Job, machine: str, result: RawResult) -> Run:
@@ -568,6 +571,7 @@ def _observed(job: Job, result: RawResult) -> tuple[tuple[Observations, ...], st
         if result.output is None:
             raise InputError(f"the command did not write {source}", fix="`output` and the command must name it equally")
         output = result.output
-    benchmark = replace(job.benchmark, reader=recipe.reader)
+    filled = recipe.reader is not job.benchmark.reader
+    benchmark = replace(job.benchmark, reader=recipe.reader) if filled else job.benchmark
     observed = read_observations(benchmark, output, result.resources, source)
     return observed, REMARKS_APART.join(unsettled(benchmark, observed))
