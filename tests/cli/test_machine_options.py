@@ -35,6 +35,35 @@ SUBJECT = """
 import json, sys
 print(json.dumps({"metric": "latency", "value": 1.0 + int(sys.argv[1])}))
 """
+BUILT = """
+[[benchmark]]
+name = "main"
+build = ["sh", "build.sh"]
+command = ["sh", "./built.sh"]
+
+[[benchmark.metric]]
+name = "latency"
+unit = "s"
+
+[options.compiler]
+settings = ["gcc", "clang", "icc"]
+has = ["sh", "-c", "case $HATI_MACHINE in two) echo clang;; *) echo gcc;; esac"]
+argument = "CC={}"
+build = true
+
+[options.level]
+settings = [0, 1]
+argument = "-O{}"
+build = true
+"""
+BUILD = """
+echo "$HATI_MACHINE $*" >> LOG
+cat > built.sh <<END
+echo $HATI_MACHINE $*
+echo '{"metric": "latency", "value": 1.0}'
+END
+"""
+SETTINGS = {"compiler": ("gcc", "clang"), "level": (0, 1)}
 WAIT_SECONDS = 60.0
 
 
@@ -56,13 +85,18 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def workers(project: Path, store: Path) -> Iterator[Workers]:
     """Workers on two machines, of which the campaign knows."""
     with closing(Workers(project, store)) as found:
-        for name in ("one", "two"):
-            found.start(name)
-        until = time.monotonic() + WAIT_SECONDS
-        while known(store) < 2:
-            assert time.monotonic() < until, "no worker came"
-            time.sleep(0.05)
+        await_both(found, store)
         yield found
+
+
+def await_both(workers: Workers, store: Path) -> None:
+    """Start workers on two machines, and wait until both are known."""
+    for name in ("one", "two"):
+        workers.start(name)
+    until = time.monotonic() + WAIT_SECONDS
+    while known(store) < 2:
+        assert time.monotonic() < until, "no worker came"
+        time.sleep(0.05)
 
 
 def known(store: Path) -> int:
@@ -89,6 +123,24 @@ def test_tasks_go_to_machines_that_have_their_settings(hati_here: Hati, workers:
         "clang": ["two"],
         "icc": [],
     }
+
+
+def test_a_build_is_made_for_each_setting_where_it_is(hati_here: Hati, project: Path, store: Path) -> None:
+    log = store.parent / "builds.log"
+    (project / "hati.toml").write_text(BUILT)
+    (project / "build.sh").write_text(BUILD.replace("LOG", str(log)))
+    every = [f"{name}={setting}" for name, settings in SETTINGS.items() for setting in settings]
+    words = [word for each in every for word in ("--set", each)]
+    with closing(Workers(project, store)) as found:
+        await_both(found, store)
+        done = hati_here("run", *words, "--budget", "8", "--store", str(store), "--engine", "workers")
+    assert done.status == 0, done.err
+    with closing(read_store(str(store))) as kept:
+        runs = [(*run.task.configuration.values(), run.output.splitlines()[0]) for run in kept.runs(Selection())]
+    machines = {"gcc": "one", "clang": "two"}
+    made = {(cc, level): f"{machines[cc]} CC={cc} -O{level}" for cc in ("gcc", "clang") for level in (0, 1)}
+    assert sorted(runs) == sorted(2 * [(*each, line) for each, line in made.items()])
+    assert sorted(log.read_text().splitlines()) == sorted(made.values())
 
 
 def test_repetitions_are_spread_over_known_classes(hati_here: Hati, workers: Workers, store: Path) -> None:
