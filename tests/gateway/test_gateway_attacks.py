@@ -231,6 +231,35 @@ def test_a_claim_is_repeated_and_a_machine_has_one_batch(served: Served, one: Vo
     assert done.json() == {"accepted": "accepted"}
 
 
+def test_another_machines_claim_is_not_repeated(served: Served, one: Volunteer, other: Volunteer) -> None:
+    release(served.project, served.store, 2)
+    mine, theirs = (each.claim("overheard-key").json()["lease"] for each in (one, other))
+    assert mine["batch"] != theirs["batch"]
+    assert (mine["envelope"]["audience"], theirs["envelope"]["audience"]) == (machine_of(one), machine_of(other))
+    for machine, found in ((one, mine), (other, theirs)):
+        assert machine.post("result", result(found, task_of(found), PRINTED)).json() == {"accepted": "accepted"}
+
+
+def machine_of(volunteer: Volunteer) -> str:
+    """The identity of a machine, from its next registration, which is answered as the first one was."""
+    message = {**describe(volunteer.name), "invitation": INVITATION, "token": volunteer.token}
+    found: str = volunteer.post("register", message).json()["machine"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/v1/nowhere", 404),
+        ("GET", "/v1/claim", 405),
+        ("DELETE", "/v1/result", 405),
+        ("GET", "/v1/artefacts", 404),
+    ],
+)
+def test_what_is_not_there_is_refused(one: Volunteer, method: str, path: str, status: int) -> None:
+    refused(one.http.request(method, path, headers=one.headers), status)
+
+
 @pytest.mark.parametrize("version", [None, "", "0", "2", "1.0"])
 def test_another_version_of_the_protocol_is_refused(one: Volunteer, version: str | None) -> None:
     headers = {"Authorization": f"Bearer {one.token}"} | ({} if version is None else {"Hati-Protocol": version})
