@@ -7,16 +7,21 @@ end; a second worker starts on a machine; the campaign, the scheduler or the ser
 server is killed. What ended is started again. A campaign is wrong where a task has no run or two, where a result that
 the ledger accepted has no run, where two runs of one machine overlapped, or where a process is left.
 
-Some runs are longer than a lease. 300 faults take about ten minutes. ``--folder F`` keeps the results of campaigns
-there, and repeats none that it has.
+Some runs are longer than a lease. 300 faults take about ten minutes. A campaign that has no end is given up only
+where no batch was done for over an hour, and counted apart. ``--folder F`` keeps the results of campaigns there, and
+repeats none that it has: a benchmark that was killed goes on with the next one. ``--by all`` shares the faults among
+the three.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
+import math
 import os
 import random
+import shutil
 import signal
 import socket
 import subprocess
@@ -25,7 +30,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -33,11 +38,16 @@ from pathlib import Path
 import psutil
 
 from benchmarks.markdown import table
-from hati.core import ExitStatus
+from hati.core import ExitStatus, HatiError, InputError
 from hati.store import EntryKind, Selection, read_store
+from hati.store.ledger_claims import LONGEST_BACKOFF_SECONDS
 
 FAULTS, MACHINES, RUNS = 300, ("one", "two", "three"), 90
-LEASE_SECONDS, STOPPED_SECONDS, LONGEST_SECONDS, LEFT_SECONDS = 3.0, 5.0, 180.0, 3.0
+LEASE_SECONDS, STOPPED_SECONDS, START_SECONDS, LEFT_SECONDS = 3.0, 5.0, 180.0, 3.0
+STALLED_SECONDS, LOOK_SECONDS = LONGEST_BACKOFF_SECONDS + 300.0, 5.0
+"""The time without a new result after which a campaign is given up: a volunteer's machine waits up to an hour."""
+_ENDS_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL")
+"""What starts a process that ends with the benchmark, also where that is killed."""
 HOST, INVITATION = "127.0.0.1", "come-in"
 HATI = str(Path(sys.executable).with_name("hati"))
 
@@ -112,8 +122,10 @@ class Middle:
         command = self.command()
         if command:
             with (self.folder / "middle.err").open("ab") as errors:
-                self.process = subprocess.Popen(command, cwd=self.folder, stdout=errors, stderr=errors)
-            deadline = time.monotonic() + LONGEST_SECONDS
+                self.process = subprocess.Popen(
+                    [*_ENDS_WITH_PARENT, *command], cwd=self.folder, stdout=errors, stderr=errors
+                )
+            deadline = time.monotonic() + START_SECONDS
             while not listens(self.port) and time.monotonic() < deadline:
                 time.sleep(0.05)  # its output has another form in each version
 
@@ -169,6 +181,7 @@ class Volunteers(Middle):
 
 
 MIDDLES = {"store": Middle, "scheduler": Scheduler, "volunteers": Volunteers}
+EACH, SQLITE = "all", "sqlite"
 
 
 def listens(port: int) -> bool:
@@ -220,6 +233,7 @@ class Grid:
         environment = {**os.environ, "HATI_MACHINE": name, "HATI_LOCK": str(lock)}
         environment.pop("HATI_STORE", None)
         with (self.folder / f"{name}.err").open("ab") as errors:
+            command = [*_ENDS_WITH_PARENT, *command]
             return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=errors)
 
     def tend(self) -> None:
@@ -243,7 +257,7 @@ class Grid:
             process.send_signal(signal.SIGCONT)
             process.terminate()
         for process in [each for many in self.workers.values() for each in many]:
-            process.wait(LONGEST_SECONDS)
+            process.wait(START_SECONDS)
         if self.command is not None and self.command.poll() is None:
             self.command.kill()
             self.command.wait()
@@ -282,7 +296,8 @@ def cause(fault: Fault, grid: Grid, rng: random.Random, server: Server | None) -
 class Disturbed:
     """A campaign: its faults; the numbers of results that were accepted, and that came late or twice; what was wrong.
 
-    ``given_up`` is the number of failed runs: batches at which workers ended three times.
+    ``given_up`` is the number of failed runs: batches at which workers ended three times. ``unfinished`` is how a
+    campaign without new results was given up; that it lacks runs is not wrong then.
     """
 
     faults: dict[str, int]
@@ -290,6 +305,24 @@ class Disturbed:
     aside: int
     given_up: int
     wrong: tuple[str, ...]
+    unfinished: str = ""
+
+
+class Progress:
+    """Watches the number of batches that are done in a store, from a time in seconds on."""
+
+    def __init__(self, store: str, now: float) -> None:
+        self._store, self._done = store, 0
+        self._changed = self._looked = now
+
+    def stalled(self, now: float) -> bool:
+        """Whether it is long ago that one more was done; it looks every few seconds."""
+        if now - self._looked >= LOOK_SECONDS:
+            self._looked = now
+            with suppress(HatiError), closing(read_store(self._store)) as store:  # a database may be away
+                done = sum(study.done for study in store.ledger.status().studies)
+                self._done, self._changed = done, now if done != self._done else self._changed
+        return now - self._changed >= STALLED_SECONDS
 
 
 def disturbed(folder: Path, store: str, seed: int, faults: int, server: Server | None, by: str) -> Disturbed:
@@ -300,10 +333,9 @@ def disturbed(folder: Path, store: str, seed: int, faults: int, server: Server |
     for name in MACHINES:
         grid.start_worker(name)
     grid.start_campaign()
-    deadline = time.monotonic() + LONGEST_SECONDS
-    wrong = list[str]()
+    progress, wrong, unfinished = Progress(store, time.monotonic()), list[str](), ""
     try:
-        while grid.ended() is None and time.monotonic() < deadline:
+        while grid.ended() is None and not progress.stalled(time.monotonic()):
             time.sleep(rng.uniform(0.1, 1.0))  # faults come at random times
             if made.total() < faults and grid.ended() is None:
                 fault = rng.choice(list(Fault))
@@ -311,8 +343,11 @@ def disturbed(folder: Path, store: str, seed: int, faults: int, server: Server |
             grid.tend()
             if grid.ended() == ExitStatus.NOT_MEASURED:  # the database was away for longer than a call is repeated
                 grid.start_campaign()
-        if grid.ended() != 0:
-            wrong.append(f"status {grid.ended()}: {(folder / 'campaign.err').read_text()[-300:]}")
+        said = (folder / "campaign.err").read_text()[-300:]
+        if grid.ended() is None:
+            unfinished = f"no new result for {STALLED_SECONDS:,.0f} s: {said}"
+        elif grid.ended() != 0:
+            wrong.append(f"status {grid.ended()}: {said}")
     finally:
         grid.close()
     wrong += [*left_running(folder), *overlaps(folder)]
@@ -321,22 +356,27 @@ def disturbed(folder: Path, store: str, seed: int, faults: int, server: Server |
         failed = sum(run.outcome.value != "done" for run in kept.runs(Selection()))
         history = kept.ledger.history()
     accepted = [entry.content["run"]["task"] for entry in history if entry.what is EntryKind.ACCEPTED]
-    wrong += miscounted(tasks, accepted, failed)
+    wrong += counted_twice(tasks, accepted)
+    wrong += () if unfinished else lost(tasks, accepted, failed)
     kinds = Counter(entry.what for entry in history)
     aside = kinds[EntryKind.LATE] + kinds[EntryKind.DUPLICATE]
-    return Disturbed(dict(made), len(accepted), aside, failed, tuple(wrong))
+    return Disturbed(dict(made), len(accepted), aside, failed, tuple(wrong), unfinished)
 
 
-def miscounted(tasks: Sequence[str], accepted: Sequence[str], given_up: int) -> Iterator[str]:
-    """What is lost or counted twice."""
+def counted_twice(tasks: Sequence[str], accepted: Sequence[str]) -> Iterator[str]:
+    """What is counted twice."""
     if len(set(tasks)) < len(tasks):
         yield f"{len(tasks) - len(set(tasks))} tasks counted twice"
-    if len(set(tasks)) != RUNS:
-        yield f"{len(set(tasks))} tasks, not {RUNS}"
     if len(set(accepted)) < len(accepted):
         yield f"{len(accepted) - len(set(accepted))} results accepted twice"
-    if lost := set(accepted) - set(tasks):
-        yield f"{len(lost)} accepted results have no run"
+
+
+def lost(tasks: Sequence[str], accepted: Sequence[str], given_up: int) -> Iterator[str]:
+    """What a finished campaign lacks."""
+    if len(set(tasks)) != RUNS:
+        yield f"{len(set(tasks))} tasks, not {RUNS}"
+    if without := set(accepted) - set(tasks):
+        yield f"{len(without)} accepted results have no run"
     if len(set(accepted)) + given_up < RUNS:
         yield f"{RUNS - len(set(accepted)) - given_up} runs without a result"
 
@@ -372,19 +412,43 @@ def overlaps(folder: Path) -> Iterator[str]:
             yield f"{both} runs of machine {name} overlapped"
 
 
+def read_campaigns(kept: Path) -> list[Disturbed]:
+    """The campaigns of a file; the last line is left out where its writer was killed."""
+    lines = kept.read_text().splitlines(keepends=True)
+    whole = [line for line in lines if line.endswith("\n")]
+    if whole != lines:
+        kept.write_text("".join(whole))
+    return [Disturbed(**json.loads(line)) for line in whole]
+
+
+@contextmanager
+def emptied(folder: Path | None) -> Iterator[Path]:
+    """A folder without what a killed benchmark left there, removed at the end; a temporary one where none is given."""
+    if folder is None:
+        with tempfile.TemporaryDirectory() as name:
+            yield Path(name)
+        return
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    yield folder
+    shutil.rmtree(folder)
+
+
 def campaigns(faults: int, server: Server | None, folder: Path | None, by: str) -> Iterator[Disturbed]:
     """Campaigns, seeds 1, 2 ..., until that number of faults; in SQLite where there is no server."""
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-    kept = None if folder is None else folder / f"campaigns-{by}.jsonl"
-    known = [Disturbed(**json.loads(line)) for line in kept.read_text().splitlines()] if kept and kept.exists() else []
+        folder = folder.resolve()  # processes have other working folders
+    name = by if server is None else f"{by}-postgresql"
+    kept = None if folder is None else folder / f"campaigns-{name}.jsonl"
+    known = read_campaigns(kept) if kept and kept.exists() else []
     yield from known
     made, seed = sum(sum(each.faults.values()) for each in known), len(known)
     while made < faults:
         seed += 1
-        with tempfile.TemporaryDirectory() as name:
-            place = f"{name}/store.sqlite" if server is None else server.database()
-            found = disturbed(Path(name) / "grid", place, seed, faults - made, server, by)
+        with emptied(folder and folder / f"campaign-{name}") as own:
+            place = f"{own}/store.sqlite" if server is None else server.database()
+            found = disturbed(own / "grid", place, seed, faults - made, server, by)
         made += sum(found.faults.values())
         if kept is not None:
             with kept.open("a") as stream:
@@ -392,21 +456,55 @@ def campaigns(faults: int, server: Server | None, folder: Path | None, by: str) 
         yield found
 
 
+def shown(found: Iterator[Disturbed], faults: int) -> Iterator[Disturbed]:
+    """The campaigns, with a line for each of them while the others are to come."""
+    made = 0
+    for number, each in enumerate(found, 1):
+        made += sum(each.faults.values())
+        words = f"campaign {number}: {made:,} of {faults:,} faults, {each.accepted} results, {len(each.wrong)} wrong"
+        print(f"{words}{each.unfinished and ', no end'}", file=sys.stderr, flush=True)
+        yield each
+
+
 def result(
     faults: int = FAULTS, server: Server | None = None, folder: Path | None = None, by: str = "store"
 ) -> tuple[str, bool]:
     """The table, and whether nothing was wrong."""
-    found = list(campaigns(faults, server, folder, by))
+    found = list(shown(campaigns(faults, server, folder, by), faults))
     counts = sum((Counter(each.faults) for each in found), Counter[str]())
     rows = [[fault.value, str(counts[fault.value])] for fault in Fault]
     wrong = [text for each in found for text in each.wrong]
+    unfinished = [each.unfinished for each in found if each.unfinished]
     note = (
         f"{len(found)} campaigns of {RUNS} runs on three workers: {sum(each.accepted for each in found):,} results "
         f"accepted, {sum(each.aside for each in found)} late or second ones kept aside, "
-        f"{sum(each.given_up for each in found)} runs given up after three attempts, {len(wrong)} wrong."
+        f"{sum(each.given_up for each in found)} runs given up after three attempts, {len(wrong)} wrong, "
+        f"{len(unfinished)} campaigns without an end."
     )
-    listed = "".join(f"- {text}\n" for text in wrong[:20])
-    return table(f"Campaigns under faults; workers by: {by}", ["fault", "number"], rows, note) + listed, not wrong
+    listed = "".join(f"- {text}\n" for text in [*wrong, *unfinished][:20])
+    return table(
+        f"Campaigns under faults; workers by: {by}", ["fault", "number"], rows, note
+    ) + listed, not wrong and not unfinished
+
+
+@contextmanager
+def own_server(store: str) -> Iterator[Server | None]:
+    """A PostgreSQL server that is killed as a fault; none for SQLite."""
+    if store == SQLITE:
+        yield None
+        return
+    sys.path.append(str(Path(__file__).parent.parent / "tests"))
+    postgres = importlib.import_module("postgres")
+    found = postgres.programs()
+    if found is None:
+        raise InputError("PostgreSQL is not installed", fix="install it, or leave out --store")
+    with postgres.PostgresServer(found) as server:
+
+        def restart() -> None:
+            server.stop()
+            server.start()
+
+        yield Server(server.database, restart)
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -414,11 +512,14 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--faults", type=int, default=FAULTS)
     parser.add_argument("--folder", type=Path)
-    parser.add_argument("--by", choices=tuple(MIDDLES), default="store")
+    parser.add_argument("--by", choices=(*MIDDLES, EACH), default="store")
+    parser.add_argument("--store", choices=(SQLITE, "postgresql"), default=SQLITE)
     asked = parser.parse_args(words)
-    text, held = result(asked.faults, folder=asked.folder, by=asked.by)
-    print(text)
-    return 0 if held else 1
+    engines = MIDDLES if asked.by == EACH else (asked.by,)
+    with own_server(asked.store) as server:
+        found = [result(math.ceil(asked.faults / len(engines)), server, asked.folder, by) for by in engines]
+    print("\n".join(text for text, _ in found))
+    return 0 if all(held for _, held in found) else 1
 
 
 if __name__ == "__main__":

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from benchmarks import chaos, damaged_stores, kills, mutations, nasty
 
+from hati.core import replace
+from hati.steering import choose
+from hati.store import open_store
+from hati.testing.conformance import a_run, a_study
+from hati.testing.ledgers import ANY, a_batch, a_client
 from postgres import PostgresServer
 
 pytestmark = pytest.mark.acceptance
@@ -38,12 +44,12 @@ def test_chaos_sees_what_is_lost_counted_twice_or_overlaps(tmp_path: Path) -> No
     (tmp_path / "one.log").write_text("begin 7 100\nbegin 8 150\nend 7 200\nbegin 9 300\nend 9 400\n")
     assert list(chaos.overlaps(tmp_path)) == ["1 runs of machine one overlapped"]
     tasks = [str(number) for number in range(chaos.RUNS)]
-    assert list(chaos.miscounted(tasks, tasks, 0)) == []
-    assert list(chaos.miscounted([*tasks, "0"], [*tasks, "1"], 0)) == [
+    assert list(chaos.counted_twice(tasks, tasks)) == list(chaos.lost(tasks, tasks, 0)) == []
+    assert list(chaos.counted_twice([*tasks, "0"], [*tasks, "1"])) == [
         "1 tasks counted twice",
         "1 results accepted twice",
     ]
-    assert list(chaos.miscounted(tasks[1:], tasks, 0)) == [
+    assert list(chaos.lost(tasks[1:], tasks, 0)) == [
         f"{chaos.RUNS - 1} tasks, not {chaos.RUNS}",
         "1 accepted results have no run",
     ]
@@ -54,8 +60,35 @@ def test_campaigns_under_faults_are_kept_in_a_new_folder(tmp_path: Path, monkeyp
     monkeypatch.setattr(chaos, "disturbed", lambda *_: made)
     assert list(chaos.campaigns(4, None, tmp_path / "new" / "folder", "store")) == [made, made]
     monkeypatch.delattr(chaos, "disturbed")
-    kept = chaos.campaigns(4, None, tmp_path / "new" / "folder", "store")
-    assert [each.faults for each in kept] == [made.faults, made.faults]
+    with (tmp_path / "new" / "folder" / "campaigns-store.jsonl").open("a") as file:
+        file.write("{'faults")  # its writer was killed
+    for _ in range(2):
+        kept = chaos.campaigns(4, None, tmp_path / "new" / "folder", "store")
+        assert [each.faults for each in kept] == [made.faults, made.faults]
+
+
+def test_a_campaign_that_has_no_end_is_not_wrong(tmp_path: Path) -> None:
+    place = str(tmp_path / "store.sqlite")
+    with closing(open_store(place)) as store:
+        for repetition in range(2):
+            store.ledger.release(a_batch(repetition), ANY)
+        progress = chaos.Progress(place, 0.0)
+        assert not progress.stalled(chaos.STALLED_SECONDS - 1.0)
+        lease = store.ledger.claim("one", a_client("one"), choose)
+        assert lease is not None
+        store.ledger.accept(lease, replace(a_run(a_study()), task=lease.batch.members[0].task))
+        assert not progress.stalled(chaos.STALLED_SECONDS + 5.0)
+        assert not progress.stalled(2 * chaos.STALLED_SECONDS)
+        assert progress.stalled(2 * chaos.STALLED_SECONDS + 10.0)
+
+
+def test_what_has_no_end_is_counted_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits = chaos.Disturbed({"worker killed": 2}, 25, 0, 0, (), "no new result for 3,900 s: 25 of 90 runs")
+    monkeypatch.setattr(chaos, "disturbed", lambda *_: waits)
+    text, held = chaos.result(2)
+    assert not held
+    assert "0 wrong, 1 campaigns without an end." in text
+    assert "- no new result for 3,900 s: 25 of 90 runs" in text
 
 
 def test_campaigns_of_workers_lose_nothing_and_count_nothing_twice() -> None:
