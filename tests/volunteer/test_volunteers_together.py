@@ -118,13 +118,22 @@ def test_a_screening_by_three_volunteers(tmp_path: Path, certificates: tuple[Pat
     )  # at 5 % one too many
 
 
-def test_a_volunteer_runs_what_it_has(tmp_path: Path, certificates: tuple[Path, Path]) -> None:
+COMPILER = '[options.compiler]\nsettings = ["gcc", "clang"]\nargument = "{}"\nhas = "compiler"\n'
+
+
+@pytest.mark.parametrize(
+    ("compiler", "build"), [("", ""), ("build = true\n", 'build = ["sh", "build.sh"]\n')], ids=["run", "built"]
+)
+def test_a_volunteer_runs_what_it_has(
+    tmp_path: Path, certificates: tuple[Path, Path], compiler: str, build: str
+) -> None:
     project = tmp_path / "project"
     project.mkdir()
     place = str(tmp_path / "store.sqlite")
-    compiler = '[options.compiler]\nsettings = ["gcc", "clang"]\nargument = "{}"\nhas = "compiler"\n\n[options.cache]'
-    (project / "hati.toml").write_text(PROJECT.replace("[options.cache]", compiler))
-    (project / "subject.py").write_text(SUBJECT)
+    text = PROJECT.replace("[options.cache]", f"{COMPILER}{compiler}\n[options.cache]")
+    (project / "hati.toml").write_text(text.replace("reader = ", f"{build}reader = "))
+    (project / "subject.py").write_text(f"{SUBJECT}print(*sys.argv)\n")
+    (project / "build.sh").write_text("echo \"print('built by $1')\" >> subject.py\n")
     assert hati(tmp_path, "grid", "key", "--out", "owner").returncode == 0
     signed = hati(tmp_path, "grid", "sign", "project", "--key", "owner", "--store", place)
     assert signed.returncode == 0, signed.stderr
@@ -146,10 +155,12 @@ def test_a_volunteer_runs_what_it_has(tmp_path: Path, certificates: tuple[Path, 
     assert all("2 runs, 2 delivered" in each for each in said), said
     with closing(sqlite3.connect(place)) as store:
         ran = store.execute(
-            "SELECT DISTINCT json_extract(run.configuration, '$.compiler'), volunteer.name FROM run"
+            "SELECT json_extract(run.configuration, '$.compiler'), volunteer.name, run.output FROM run"
             " JOIN volunteer ON volunteer.fingerprint = run.machine ORDER BY 2"
         ).fetchall()
-    assert ran == [("gcc", "alpha"), ("clang", "beta")]
+    assert [each[:2] for each in ran] == [("gcc", "alpha")] * 2 + [("clang", "beta")] * 2
+    last = "built by {}" if build else "subject.py 1 {}"
+    assert all(output.splitlines()[-1].startswith(last.format(setting)) for setting, _, output in ran), ran
 
 
 def _known(place: str) -> int:
