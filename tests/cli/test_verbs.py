@@ -17,6 +17,7 @@ import pytest
 from golden_json import held
 
 from hati.cli import INTERRUPTED, app, commands, main
+from hati.store import Selection, open_store
 from hati.wiring.study_types import own_type
 from interrupts import heeding_signals
 
@@ -355,6 +356,15 @@ def test_an_interruption_while_it_loads_is_no_traceback(project: Path) -> None:
 def test_a_full_device_is_told(project: Path, capfd: Capture) -> None:
     assert main(["space", "count", "--output", "/dev/full"]) == 4
     assert "No space left" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("number", [0, 2])
+def test_a_closed_stream_is_no_error_and_no_file_takes_its_place(project: Path, number: int) -> None:
+    program = str(Path(sys.executable).with_name("hati"))
+    words = ["bash", "-c", f'"$0" run --budget 2 {number}>&-', program]
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    assert (done.returncode, "Traceback" in done.stdout) == (0, False), done.stderr
+    assert len(open_store(str(project / ".hati" / "store.sqlite")).runs(Selection())) == 2
 
 
 def test_nobody_reading_on_is_no_error(project: Path) -> None:

@@ -206,6 +206,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup asks
             signal.signal(number, _interrupt)
+    _fill_closed()
     if sys.stdout is None:
         say("error: standard output is closed; give it somewhere to go, or use --output")
         return ExitStatus.BAD_INPUT
@@ -217,6 +218,17 @@ def run(arguments: Sequence[str] | None = None) -> int:
         message, status = _answer(error)
         say(f"error: {message}")
         return status
+
+
+def _fill_closed() -> None:
+    """Open the null device for closed standard streams: else a store or a lock would be what programs write to."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # the lowest free number
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(2, "w", closefd=False)
 
 
 def _answer(error: Exception) -> tuple[str, int]:
