@@ -13,10 +13,6 @@ import pytest
 from sqlalchemy import Engine, event
 from sqlalchemy.pool import PoolProxiedConnection
 
-<<<<<<< HEAD:tests/ledgers.py
-from hati.core import Batch, Benchmark, Configuration, Job, Metric, Outcome, Reader, ReaderKind, Task, Workload, replace
-from hati.steering import Client, ClientKind, Queue, Requirements, StudyStatus, choose
-=======
 from hati.core import (
     Batch,
     Benchmark,
@@ -39,7 +35,6 @@ from hati.steering import (
     StudyStatus,
     choose,
 )
->>>>>>> 57b5f0c8 (gateway: requests of several machines share a transaction; grid status: machines that left):src/hati/testing/ledgers.py
 from hati.steering.agreement import TRUSTED_AFTER
 from hati.store import (
     ATTEMPTS,
