@@ -12,7 +12,7 @@ from hati.core import replace
 from hati.steering import choose
 from hati.store import open_store
 from hati.testing.conformance import a_run, a_study
-from hati.testing.ledgers import ANY, a_batch, a_client
+from ledgers import ANY, a_batch, a_client
 from postgres import PostgresServer
 
 pytestmark = pytest.mark.acceptance

@@ -15,7 +15,7 @@ import pytest
 from hati.core import InputError, MeasurementError
 from hati.gateway.group_commit import MOST_TOGETHER, GroupCommit
 from hati.store import Ledger, SqlStore, Volunteers, open_store
-from hati.testing.ledgers import ANY, a_batch
+from ledgers import ANY, a_batch
 
 WAIT_SECONDS = 30.0
 Change = Callable[[Ledger, Volunteers], Any]
