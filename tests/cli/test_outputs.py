@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from gate_projects import git
+from gate_projects import evolving, git
 
 from contents import content
 from hati.cli.output import TableFormat, write_table
@@ -176,3 +176,11 @@ def test_text_is_as_wide_as_columns_says(
     monkeypatch.setenv("COLUMNS", columns)
     write_table(Table("word " * 100, (Column("a"),), (("word " * 50,),)), TableFormat.TEXT)
     assert width - 5 <= max(map(len, capsys.readouterr().out.splitlines())) <= width
+
+
+def test_a_folder_whose_name_is_not_utf8_is_measured(tmp_path: Path, hati_here: Hati) -> None:
+    folder = tmp_path / os.fsdecode(b"caf\xe9")
+    evolving(folder).write()
+    done = hati_here("run", "--budget", "1", folder=folder)
+    assert done.status == 0, done.err
+    assert hati_here("studies", folder=folder).status == 0

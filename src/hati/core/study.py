@@ -25,8 +25,11 @@ if TYPE_CHECKING:
 
 
 def digest(value: object, length: int = 16) -> str:
-    """The first ``length`` hexadecimal digits of the SHA-256 of a value's canonical JSON."""
-    return hashlib.sha256(canonical_json(value).encode()).hexdigest()[:length]
+    """The first ``length`` hexadecimal digits of the SHA-256 of a value's canonical JSON.
+
+    Paths may have bytes that are not UTF-8, which Python has as surrogates.
+    """
+    return hashlib.sha256(canonical_json(value).encode("utf-8", "surrogatepass")).hexdigest()[:length]
 
 
 class StudyId(Struct, frozen=True, dict=True):
