@@ -58,7 +58,7 @@ def test_too_small_a_budget_decides_nothing(tmp_path: Path, hati_here: Hati) -> 
     made.commit(base=1_300_000)
     words = ("bisect", "HEAD~1", "HEAD", "--budget", "2")
     done = hati_here(*words)
-    assert done.status == 0
+    assert done.status == 3
     assert "Too few runs to decide whether the two revisions differ" in " ".join(done.out.split())
     assert "a larger --budget goes on" in " ".join(done.out.split())
     done = hati_here(*words, "--format", "json")

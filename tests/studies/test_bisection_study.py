@@ -24,7 +24,15 @@ from hati.core import (
     Task,
     Workload,
 )
-from hati.studies.bisection import Bisection, BisectionConclusion, ProbeSide, RevisionLevels, bisection_id, stage
+from hati.studies.bisection import (
+    Bisection,
+    BisectionConclusion,
+    ProbeSide,
+    RevisionLevels,
+    bisection_document,
+    bisection_id,
+    stage,
+)
 from hati.studies.comparison import Question, Statistic
 from hati.testing import FakeEngine, MemoryStore
 
@@ -120,6 +128,21 @@ def test_whether_there_is_a_change_stays_open_where_the_budget_does_not_tell(bud
     found, _ = made(bisection(budget=budget), measured({17: 1.02}))
     assert not found.culprits
     assert [(first.id, last.id) for first, last in found.open_ranges] == [("r00", "r40")]
+
+
+def test_ends_that_differ_unclearly_are_measured_while_the_budget_lasts() -> None:
+    values, store = measured({17: 1.2}, deviation=0.4), MemoryStore()
+    for budget in (200, 300):
+        study = bisection(budget=budget)
+        found = campaign(study, FakeEngine(values), store, study.budget)
+        assert (found.runs, found.pairs) == (budget, budget // 2)
+        assert (found.culprits, found.same, found.decided) == ((), False, False)
+        assert [(first.id, last.id) for first, last in found.open_ranges] == [("r00", "r40")]
+    answer = bisection_document(found).answer
+    assert answer.startswith("Not decided whether the two revisions differ, after 150 pairs; ")
+    assert f" {found.pairs_needed:,} would decide with 80 % probability" in answer
+    assert found.pairs_needed is not None
+    assert found.pairs_needed > found.pairs
 
 
 @pytest.mark.parametrize("end", [0, 40])

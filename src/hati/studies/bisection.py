@@ -44,6 +44,7 @@ from hati.document.document import (
 from hati.document.publishing import Interval, Of, StudyJson
 from hati.harness import RULES
 from hati.studies.comparison import Question, Statistic
+from hati.studies.comparison.conclusion import WITH_POWER
 from hati.studies.gate.document import RevisionJson
 from hati.studies.paired.judging import JudgedPairs, PairValues
 from hati.studies.schedule import failure_reasons, given_up, nothing_paired, tasks_without_run
@@ -69,7 +70,8 @@ class BisectionConclusion(Struct, frozen=True):
     ``same`` means that the total is shown to be within the ``margin``: the search stops then.
 
     ``open_ranges`` are intervals with a change that the budget did not suffice to locate; the whole range if it did not
-    suffice to decide whether there is one.
+    suffice to decide whether there is one. ``pairs`` counts those of both ends; ``pairs_needed`` would decide whether
+    they differ, if the estimate and the noise hold, None beyond 10,000.
     """
 
     study: str
@@ -88,6 +90,13 @@ class BisectionConclusion(Struct, frozen=True):
     runs: int
     failed: int
     seconds: float
+    pairs: int
+    pairs_needed: int | None
+
+    @property
+    def decided(self) -> bool:
+        """Whether every change is located, or the total is shown to be within the margin."""
+        return not self.open_ranges and bool(self.culprits or self.same)
 
 
 RULE = RULES[Stopping.ANYTIME]
@@ -167,8 +176,12 @@ class RevisionLevels(Struct, frozen=True, eq=False, dict=True):
         found = self.differences(revision)
         if len(found) < RULE.fewest(self.alpha):
             return -np.inf, np.inf
-        judged = JudgedPairs(found, RULE, self.alpha, 0.0)
+        judged = self.judged(revision, 0.0)
         return judged.estimate - judged.half_width, judged.estimate + judged.half_width
+
+    def judged(self, revision: str, limit: float) -> JudgedPairs:
+        """The test of a revision's pairs, at least one, with a margin of ``limit``."""
+        return JudgedPairs(self.differences(revision), RULE, self.alpha, limit)
 
     def level(self, revision: str | None) -> float:
         """The mean difference of a revision's pairs; 0 for the good revision itself (None)."""
@@ -220,7 +233,9 @@ def _beyond(interval: Sequence[float], limit: float) -> Half:
 BATCH = 4
 """The number of pairs planned at a time before there are enough, so that a failing revision is recognised soon."""
 MOST_PAIRS = 64
-"""The largest number of pairs of one revision: if it is undecided by then, both sides are followed."""
+"""The largest number of pairs of a revision between the ends: if it is undecided by then, both sides are followed."""
+GROWTH = 32
+"""At most the inverse of the fraction by which a plan adds to a revision's pairs, so that planning stays cheap."""
 
 
 def bisection_id(
@@ -314,6 +329,8 @@ class Bisection(Struct, frozen=True, dict=True):
             runs=len(evidence.runs),
             failed=len(evidence.failed),
             seconds=evidence.seconds,
+            pairs=len(levels.differences(bad)),
+            pairs_needed=levels.judged(bad, self.question.limit).pairs_needed(levels.alpha),
         )
 
     @cached_property
@@ -339,15 +356,15 @@ class Bisection(Struct, frozen=True, dict=True):
         return []
 
     def _more(self, levels: RevisionLevels, revision: str) -> list[Task]:
-        """The next pair of a revision; at first the number of pairs that a decision needs."""
+        """The next pairs of a revision; at first the number of pairs that a decision needs."""
         begun = levels.pairs(revision)
-        until = max(begun + 1, min(RULE.fewest(levels.alpha), begun + BATCH))
+        until = max(begun + max(1, begun // GROWTH), min(RULE.fewest(levels.alpha), begun + BATCH))
         return [task for number in range(begun, until) for task in self._pair(revision, number)]
 
     def _undecided(self, levels: RevisionLevels) -> bool:
         """Whether it is still undecided if the bad revision differs from the good one."""
         bad = self._ids[-1]
-        if any(levels.broken(bad, side) for side in ProbeSide) or levels.pairs(bad) >= MOST_PAIRS:
+        if any(levels.broken(bad, side) for side in ProbeSide):
             return False
         low, high = levels.interval(bad)
         return low <= 0.0 <= high and not self._same(levels)
@@ -524,6 +541,13 @@ def _answer(found: BisectionConclusion) -> str:
         return "Too few runs to decide whether the two revisions differ."
     if found.same:
         return f"The two revisions are the same within {percent(found.margin)}: there is nothing to bisect."
-    if not found.open_ranges:
-        return "These runs show no difference between the two revisions: there is nothing to bisect."
-    return "Not decided yet."
+    low, high = found.interval
+    if low <= 1.0 <= high:
+        return (
+            f"Not decided whether the two revisions differ, after {counted(found.pairs, 'pair')}{_would_decide(found)}."
+        )
+    return "The two revisions differ; not decided yet which commits changed it."
+
+
+def _would_decide(found: BisectionConclusion) -> str:
+    return "" if found.pairs_needed is None else f"; {found.pairs_needed:,} would decide {WITH_POWER}"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Struct
 
-from hati.core import BenchmarkName, FlagField, Margin, MetricName, PositionalField, Seed, budget, level
+from hati.core import BenchmarkName, ExitStatus, FlagField, Margin, MetricName, PositionalField, Seed, budget, level
 from hati.wiring.study_types import StudyReport, StudyType
 
 if TYPE_CHECKING:
@@ -82,7 +82,8 @@ class BisectionType(StudyType[BisectionRequest, "Bisection", "BisectionConclusio
         from hati.document import publish
         from hati.studies.bisection import BisectionJson, bisection_document
 
-        return StudyReport(bisection_document(found), lambda: publish(found, BisectionJson))
+        status = ExitStatus.OK if found.decided else ExitStatus.UNDECIDED
+        return StudyReport(bisection_document(found), lambda: publish(found, BisectionJson), status)
 
     def title(self, study: Bisection) -> str:
         """Its first and last revision."""
