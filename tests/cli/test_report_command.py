@@ -82,7 +82,7 @@ def without(values: Any) -> Any:
         ("gate", "slower: latency of main"),
         ("bisection", "Changed by d1c583f45c31 (+24.9 %)"),
         ("effect-drift", "a: effect 2.2 times what it was"),
-        ("replay", "series changed their level"),
+        ("replay", "series were shown to change their level"),
         ("suite", "mean latency over the whole space"),
         ("screening", "Fix it and screen the rest: hati screen --metric latency --set a=off"),
         ("validation", "decided: one model is left, of a"),

@@ -63,7 +63,7 @@ def test_box_plots_are_drawn_where_a_space_was_measured() -> None:
     drawn = json.loads(next(text for about, text in page.scripts if about.get("id") == "charts"))
     assert "smallest" in json.dumps(drawn["series-0"])
     assert "smallest" not in json.dumps(drawn["series-1"])
-    assert "1 of 1 series changed its level" in page.words
+    assert "1 of 1 series was shown to change its level" in page.words
 
 
 def test_levels_and_steps_are_those_of_the_conclusion() -> None:

@@ -279,10 +279,24 @@ class Trend(Struct, frozen=True):
 
 
 class DetectableStep(Struct, frozen=True):
-    """The smallest step in the middle that would have been found with 80 % power if nothing else had changed."""
+    """The smallest step in the middle that would have been found with 80 % power if nothing else had changed.
+
+    ``step`` is the rise in the metric's unit, ``fall`` the decrease, None where no decrease of the ``level`` is found.
+    """
 
     step: float
-    relative: float | None
+    fall: float | None
+    level: float
+
+    @property
+    def relative(self) -> float | None:
+        """The rise as a fraction of the level, None if that is 0."""
+        return self.step / self.level if self.level else None
+
+    @property
+    def relative_fall(self) -> float | None:
+        """The decrease as a fraction of the level, None if that is 0 or no decrease is found."""
+        return self.fall / self.level if self.fall is not None and self.level else None
 
 
 class Recurring(Struct, frozen=True):

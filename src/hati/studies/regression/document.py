@@ -92,7 +92,7 @@ def history_answer(concluded: HistoryConclusion) -> str:
     where = f" where {concluded.stratum}" if concluded.stratum else ""
     if not found:
         return f"No change of {concluded.metric.name}{where} is shown (alpha {general(concluded.alpha, 3)})."
-    changes = "; ".join(f"{_verdict(one)} by {_by(one, concluded.metric.unit)} at {one.position}" for one in found)
+    changes = "; ".join(f"{_verdict(one)} by {_by(one, concluded.metric.unit)} {_place(one)}" for one in found)
     return f"{changes[0].upper()}{changes[1:]}{where}."
 
 
@@ -115,13 +115,31 @@ def histories_answer(concluded: Sequence[HistoryConclusion]) -> str:
     parted = {(one.benchmark, one.metric.name) for one in concluded if one.stratum}
     apart = [one for one in concluded if one.stratum or (one.benchmark, one.metric.name) not in parted]
     changed = [one for one in apart if one.change_points]
-    found = f"{len(changed) or 'None'} of {len(apart)} series changed {'its' if len(changed) == 1 else 'their'} level"
+    words = "were shown to change their" if len(changed) > 1 else "was shown to change its"
+    found = f"{len(changed) or 'None'} of {len(apart)} series {words} level"
     still = parted - {(one.benchmark, one.metric.name) for one in changed}
     alone = [
         one for one in concluded if not one.stratum and one.change_points and (one.benchmark, one.metric.name) in still
     ]
     only = f"; over all configurations only: {listed(map(series_title, alone))}" if alone else ""
-    return f"{found}{only}."
+    return f"{found}{only}{'' if changed else _detectable_in_all(apart)}."
+
+
+def _detectable_in_all(concluded: Sequence[HistoryConclusion]) -> str:
+    """The step that is found in each of the series; nothing where their levels have no common scale."""
+    found = [one.detectable for one in concluded if not one.constant]
+    none = sum(each is None for each in found)
+    if none:
+        return f"; in {none} of them no step, however large, is found with 80 % power"
+    steps = [(each.relative, each.relative_fall) for each in found if each]
+    rises = [rise for rise, _ in steps if rise is not None]
+    falls = [fall for _, fall in steps if fall is not None]
+    if not steps or len(rises) < len(steps):
+        return ""
+    rise = f"; in each, a rise of {_percent(max(rises))}"
+    if len(falls) < len(steps):
+        return f"{rise} is found with 80 % power"
+    return f"{rise} and a fall of {_percent(max(falls))} are found with 80 % power"
 
 
 class LevelChangeJson(Struct, frozen=True):
@@ -298,9 +316,27 @@ def _detectable_text(found: DetectableStep | None, concluded: HistoryConclusion)
         return "all values are equal"
     if found is None:
         return "no step, however large, is found with 80 % power"
-    size = quantity(found.step, concluded.metric.unit, 3)
-    relative = f" ({change(found.relative).lstrip('+')})" if found.relative is not None else ""
-    return f"a step of {size}{relative} in the middle is found with 80 % power"
+    rise = _size(found.step, found.relative, concluded.metric.unit)
+    if found.fall is None:
+        return f"a rise of {rise} in the middle is found with 80 % power, but no fall, however large"
+    fall = _size(found.fall, found.relative_fall, concluded.metric.unit)
+    size = f"a step of {rise}" if rise == fall else f"a rise of {rise} or a fall of {fall}"
+    return f"{size} in the middle is found with 80 % power"
+
+
+def _size(step: float, relative: float | None, unit: str) -> str:
+    size = quantity(step, unit, 3)
+    return size if relative is None else f"{size} ({_percent(relative)})"
+
+
+def _percent(relative: float) -> str:
+    return change(relative).lstrip("+")
+
+
+def _place(one: LevelChange) -> str:
+    """Where the new level begins: the interval as in the table, and the estimate."""
+    first, last = one.positions
+    return f"at {one.position}" if first == last else f"between {first} and {last}, most likely at {one.position}"
 
 
 def _by(one: LevelChange, unit: str) -> str:

@@ -298,8 +298,6 @@ def _concluded(series: Series, alpha: float, baseline: str | None) -> HistoryCon
     changes = (*(replace(each, p_value=min(1.0, each.p_value / part)) for each in own), *joined)
     steps = sorted(changes, key=lambda each: each.index)
     small = [each for each in steps if each.negligible]
-    level = abs(float(np.median(series.values)))
-    step = found.detectable
     return HistoryConclusion(
         name=series.name,
         metric=series.metric,
@@ -311,7 +309,7 @@ def _concluded(series: Series, alpha: float, baseline: str | None) -> HistoryCon
         alpha=alpha,
         change_points=tuple(each for each in steps if not each.negligible),
         trend=_trend(series, found, start, alpha),
-        detectable=None if step is None else DetectableStep(step, step / level if level else None),
+        detectable=None if found.detectable is None else _detectable(series, found.detectable),
         autocorrelation=found.phi,
         outliers=outliers(series, found),
         warnings=(*warnings(series, found), *_negligible(small)),
@@ -323,6 +321,16 @@ def _concluded(series: Series, alpha: float, baseline: str | None) -> HistoryCon
         handovers=handovers,
         constant=_is_constant(series),
     )
+
+
+def _detectable(series: Series, step: float) -> DetectableStep:
+    """The detectable rise and fall; short series of positive values are compared as logarithms, others as they are."""
+    level = abs(float(np.median(series.values)))
+    if not (series.values > 0.0).all():
+        return DetectableStep(step, step, level)
+    if is_short(series):
+        return DetectableStep(step, level * step / (level + step), level)
+    return DetectableStep(step, step if step < level else None, level)
 
 
 def _is_constant(series: Series) -> bool:
