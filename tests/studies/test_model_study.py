@@ -11,8 +11,9 @@ from benchmarks.sequential import keeps
 from simulated_subject import BENCHMARK, LATENCY, concluded, measure
 
 from hati.core import InputError, MeasurementError, Setting, StudyId, Task, generator
-from hati.space import Option, Space, count, parse_formula
+from hati.space import Option, Space, count, enumerate_configurations, parse_formula
 from hati.studies.screening import ModelChoice, ModelScreening, Noise, choose_optimal
+from hati.studies.screening.figures import main_effects
 
 Truth = Callable[[Mapping[str, Setting]], float]
 """The logarithm of a configuration's latency, in standard deviations of a run."""
@@ -70,6 +71,28 @@ def value(truth: Truth, seed: int = 1) -> Callable[[Task], float]:
 
 def nothing(_: Mapping[str, Setting]) -> float:
     return 0.0
+
+
+@EACH
+def test_means_in_the_report_are_those_of_the_valid_configurations(name: str) -> None:
+    """Of a response that is a sum of the options' parts, without noise."""
+    space = SPACES[name]
+
+    def latency(configuration: Mapping[str, Setting]) -> float:
+        parts = (
+            (place + 1) * option.settings.index(configuration[option.name])
+            for place, option in enumerate(space.options)
+            if option.name in configuration
+        )
+        return 10.0 + 0.1 * sum(parts)
+
+    figure = main_effects(concluded(study(name), lambda task: latency(task.configuration)))
+    assert (figure.unit, len(figure.options)) == ("s", len(space.options))
+    valid = list(enumerate_configurations(space))
+    for effect in figure.options:
+        settings = space.option(effect.option).settings
+        groups = [[latency(one) for one in valid if one.get(effect.option) == setting] for setting in settings]
+        assert [at.mean for at in effect.settings] == pytest.approx([float(np.mean(group)) for group in groups])
 
 
 @pytest.mark.statistical

@@ -205,12 +205,14 @@ class Effect(EffectSize, frozen=True, kw_only=True):
 
     If an option has more than two settings, the effect is the difference between the highest and the lowest of its
     ``settings``' means (of the combinations' for an interaction), and ``interval`` allows for the choice of these two
-    (Scheffe 1953).
+    (Scheffe 1953). ``means`` are those at the settings of a single option of any number of settings, over the valid
+    configurations with that setting; empty for a fraction.
     """
 
     options: Options
     aliases: tuple[Options, ...]
     settings: tuple[SettingEstimate, ...] = ()
+    means: tuple[SettingEstimate, ...] = ()
     aliased: bool = False
     flips: FlipEvidence | None = None
 

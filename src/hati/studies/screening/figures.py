@@ -155,7 +155,7 @@ def main_effects(conclusion: ScreeningConclusion) -> MainEffectsFigure:
     rows = []
     for effect in effects:
         option = option_summary(conclusion, effect.options[0])
-        found = tuple(_modelled(at, factor) for at in effect.settings) or tuple(
+        found = tuple(_modelled(at, factor) for at in effect.means) or tuple(
             _setting_mean(setting, centre + sign * effect.estimate / 2, effect.interval, factor)
             for setting, sign in ((option.first, -1), (option.second, +1))
         )
@@ -178,7 +178,8 @@ def means_table(figure: MainEffectsFigure) -> Table:
         for option in figure.options
         for at in option.settings
     )
-    notes = [f"The mean over all settings of the other options; {general(figure.mean, 4)} {figure.unit} in all."]
+    measured = f"{general(figure.mean, 4)} {figure.unit} over the measured ones"
+    notes = [f"The mean over all valid configurations with that setting; {measured}."]
     if figure.left_out:
         notes.append(f"{counted(figure.left_out, 'option')} could not be estimated.")
     return Table(f"Means of {figure.metric} at each setting", columns, rows, tuple(notes))

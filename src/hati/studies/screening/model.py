@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import product
 
@@ -33,6 +33,7 @@ from hati.stats import (
 from hati.stats.terms import added_basis, orthogonal_part, spanned
 from hati.studies.screening.changes import BaseMean, EffectContrast, Readable
 from hati.studies.screening.conclusion import EffectScale, Noise
+from hati.studies.screening.population import Cell, Population
 from hati.studies.screening.runs import Units, choose_scale_of_model, model_units
 
 _TINY = 1e-9
@@ -41,25 +42,33 @@ _CONFIDENCE = 0.95
 
 
 class ModelFit(Struct, frozen=True, eq=False, dict=True):
-    """A least-squares fit of ``values`` by ``columns``; the options have ``sizes`` settings.
+    """A least-squares fit of ``values`` by ``columns``; means are taken over the configurations of a ``population``.
 
     ``places`` holds the columns of each term. ``inverse`` is (X'X)^-1, and ``variance`` the residual variance with
     ``df`` degrees of freedom, None without any.
     """
 
-    sizes: Sequence[int]
+    population: Population
     columns: FloatArray
     places: dict[Term, slice]
     values: FloatArray
 
     @classmethod
-    def of(cls, terms: ModelTerms, chosen: Sequence[Term], sizes: Sequence[int], values: FloatArray) -> ModelFit:
-        """Fit the chosen terms."""
+    def of(
+        cls,
+        terms: ModelTerms,
+        chosen: Sequence[Term],
+        sizes: Sequence[int],
+        values: FloatArray,
+        population: Population | None = None,
+    ) -> ModelFit:
+        """Fit the chosen terms; the population is by default all combinations of options with ``sizes`` settings."""
         places, start = dict[Term, slice](), terms.always.shape[1]
         for term in chosen:
             places[term] = slice(start, start + terms.columns[term].shape[1])
             start = places[term].stop
-        return cls(sizes, np.hstack([terms.always, *(terms.columns[t] for t in chosen)]), places, values)
+        columns = np.hstack([terms.always, *(terms.columns[term] for term in chosen)])
+        return cls(population or Population.unconstrained(sizes), columns, places, values)
 
     @property
     def always(self) -> FloatArray:
@@ -115,18 +124,19 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
         that allows for the choice of these two (Scheffe 1953). If the runs do not determine such a difference, twice
         the root mean square of what the term explains given the others: a size without a sign or an interval.
 
-        The base is the mean that is subtracted. Of an interaction of options with more settings it is the mean over all
-        settings, since such an effect is not a difference of means that have a lower bound.
+        The base is the mean that is subtracted, over the valid configurations where the options are active. Of an
+        interaction of options with more settings it is the mean over all their settings, since such an effect is not a
+        difference of means that have a lower bound.
         """
         rows, fit, there = self._rows(term), self._fit_for(term), self.determined(term)
         if len(there) < 2:
             return EffectContrast(fit._spread(term), None, None, BaseMean(float(self.values.mean())))
         if len(rows) == 2 ** len(term):
-            return fit._combination(fit._of(term, np.array([2.0])), 1, {term: np.array([-1.0])})
+            return fit._combination(fit._of(term, np.array([2.0])), 1, fit._cells(term, np.flatnonzero(rows < 0.0)))
         means = rows[there] @ fit.coefficients[fit.places[term]]
-        low, high = (rows[there[int(extreme(means))]] for extreme in (np.argmin, np.argmax))
-        base = {term: low if len(term) == 1 else np.zeros(len(low))}
-        return fit._combination(fit._of(term, high - low), min(rows.shape[1], len(there) - 1), base)
+        low, high = (int(there[int(extreme(means))]) for extreme in (np.argmin, np.argmax))
+        base = fit._cells(term, [low] if len(term) == 1 else range(len(rows)))
+        return fit._combination(fit._of(term, rows[high] - rows[low]), min(rows.shape[1], len(there) - 1), base)
 
     def determined(self, term: Term) -> Index:
         """The largest set of settings whose differences the runs determine, by position; a single one means none.
@@ -147,14 +157,13 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
         term = (option,)
         fit, there = self._fit_for(term), self.determined(term)
         rows = self._rows(term)[there]
-        middle = rows.mean(axis=0)
-        base: dict[Term, FloatArray] = {term: middle}
+        middle, base = rows.mean(axis=0), fit._cells(term, there)
         return {
             int(i): fit._combination(fit._of(term, row - middle), 1, base) for i, row in zip(there, rows, strict=True)
         }
 
     def means(self, option: int) -> dict[int, EffectContrast]:
-        """The mean at each setting that the runs distinguish, the other options' settings being equally frequent.
+        """The mean at each setting that the runs distinguish, over the valid configurations with that setting.
 
         If the runs do not determine it, the mean of all runs plus the setting's difference, without an interval.
         """
@@ -162,7 +171,7 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
         fit = self._fit_for(term)
         found = dict[int, EffectContrast]()
         for setting, difference in self.settings(option).items():
-            at_setting = fit._mean + fit._of(term, self._rows(term)[setting])
+            at_setting = fit._mean_at([{option: setting}])
             rough = EffectContrast(float(self.values.mean()) + difference.estimate, None, None)
             found[setting] = fit._combination(at_setting, 1) if fit._determines(at_setting) else rough
         return found
@@ -176,17 +185,28 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
         self,
         weights: Mapping[Term, FloatArray],
         dimensions: int = 1,
-        base: Mapping[Term, FloatArray] | None = None,
+        base: Cell | None = None,
     ) -> EffectContrast:
         """The linear combination of coefficients with these ``weights``, by term.
 
         Its interval allows for the choice among all combinations in ``dimensions`` dimensions (Scheffe 1953). The
-        difference is from the mean with the weights ``base``, if given.
+        difference is from the mean at the settings ``base``, if given.
         """
-        return self._combination(self._sum(weights), dimensions, base)
+        combination = sum((self._of(term, own) for term, own in weights.items()), np.zeros(self.columns.shape[1]))
+        return self._combination(combination, dimensions, None if base is None else [base])
 
-    def _sum(self, weights: Mapping[Term, FloatArray]) -> FloatArray:
-        return sum((self._of(term, own) for term, own in weights.items()), np.zeros(self.columns.shape[1]))
+    def _cells(self, term: Term, chosen: Iterable[int]) -> list[Cell]:
+        """The chosen combinations of the settings of a term's options, by their place among the ``_rows``."""
+        cells = list(product(*(range(self.population.sizes[option]) for option in term)))
+        return [dict(zip(term, cells[place], strict=True)) for place in chosen]
+
+    def _mean_at(self, cells: Sequence[Cell]) -> FloatArray:
+        """The weights of all coefficients in the mean at those settings; each cell is as frequent as the others."""
+        weights = self._mean
+        for cell in cells:
+            for term, own in self.population.means(self.places, cell).items():
+                weights[self.places[term]] += own / len(cells)
+        return weights
 
     def _spread(self, term: Term) -> float:
         """Twice the root mean square of what a term explains given the others."""
@@ -204,11 +224,11 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
         if self.determines(term) or len(kept) == len(self.places):
             return self
         columns = {other: self.columns[:, self.places[other]] for other in kept}
-        return ModelFit.of(ModelTerms(self.always, columns), kept, self.sizes, self.values)
+        return ModelFit.of(ModelTerms(self.always, columns), kept, self.population.sizes, self.values, self.population)
 
     def _rows(self, term: Term) -> FloatArray:
         """The columns of every combination of the settings of a term's options."""
-        coded = [setting_contrasts(self.sizes[option]) for option in term]
+        coded = [setting_contrasts(self.population.sizes[option]) for option in term]
         return np.array(
             [_outer([c[i] for c, i in zip(coded, cell, strict=True)]) for cell in product(*map(_range, coded))]
         )
@@ -236,7 +256,7 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
         return np.allclose(self.estimable @ combination, combination, atol=_SAME)
 
     def _combination(
-        self, combination: FloatArray, dimensions: int, base: Mapping[Term, FloatArray] | None = None
+        self, combination: FloatArray, dimensions: int, base: Sequence[Cell] | None = None
     ) -> EffectContrast:
         estimate = float(combination @ self.coefficients)
         first = None if base is None else self._base(base, combination)
@@ -246,20 +266,22 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
         factor = float(np.sqrt(dimensions * f_quantile(_CONFIDENCE, dimensions, self.df)))
         return EffectContrast(estimate, error, factor * error, first)
 
-    def _base(self, at: Mapping[Term, FloatArray], combination: FloatArray) -> BaseMean:
-        """The mean with some terms' columns ``at`` given values, from which a combination of coefficients is.
+    def _base(self, cells: Sequence[Cell], combination: FloatArray) -> BaseMean:
+        """The mean at the settings ``cells``, from which a combination of coefficients is.
 
-        The other options' settings are equally frequent; as frequent as in the runs if these do not determine that.
+        It is over the valid configurations with these settings; over the runs if these do not determine that.
         """
-        own = self._sum(at)
+        at = self._mean_at(cells)
+        own = at - self._mean
         there = np.flatnonzero(own)
         lost = self._lost + self.estimable[:, there] @ own[there] - own
         if np.allclose(lost, 0.0, atol=_SAME):
-            weights, spread = self._mean + own, self._spread_of_mean + self.inverse[:, there] @ own[there]
+            weights, spread = at, self._spread_of_mean + self.inverse[:, there] @ own[there]
         else:
             weights = self.columns.mean(axis=0)
-            for term in at:
-                weights[self.places[term]] = own[self.places[term]]
+            for term, place in self.places.items():
+                if set(term) <= cells[0].keys():
+                    weights[place] = at[place]
             spread = self.inverse @ weights
         variance = self.variance or 0.0
         return BaseMean(
@@ -353,6 +375,7 @@ def analyse_model(
     relevant: float,
     machines: Index | None = None,
     order: FloatArray | None = None,
+    population: Population | None = None,
 ) -> ModelAnalysis:
     """Estimate and judge the effects on the mean, from the runs of any design.
 
@@ -369,6 +392,7 @@ def analyse_model(
         relevant: the fraction that matters.
         machines: the machine of each run, or a flip on it, as in ``additive_blocks``.
         order: the place of each run in time, if known: a linear trend is then in every model.
+        population: the valid configurations; by default all combinations of the settings.
     """
     units = model_units(model, levels, blocks, machines, order)
     scale, reason = choose_scale_of_model(values, model_terms(model, units.levels, units.blocks), units)
@@ -383,6 +407,7 @@ def analyse_model(
         rng,
         alpha=alpha,
         relevant=relevant,
+        population=population,
     )
 
 
@@ -397,12 +422,23 @@ def analyse_model_variance(
     relevant: float,
     machines: Index | None = None,
     order: FloatArray | None = None,
+    population: Population | None = None,
 ) -> ModelAnalysis:
     """Estimate and judge the main effects on ln s^2, a logarithm already: fractions are of the variance s^2."""
     alone = Model(model.sizes, tuple(term for term in model.terms if len(term) == 1))
     units = model_units(alone, levels, blocks, machines, order)
     readable = Readable(log_variances, EffectScale.LOG, 0.0)
-    return _analysis(alone, units, log_variances, readable, "ln s^2", rng, alpha=alpha, relevant=relevant)
+    return _analysis(
+        alone,
+        units,
+        log_variances,
+        readable,
+        "ln s^2",
+        rng,
+        alpha=alpha,
+        relevant=relevant,
+        population=population,
+    )
 
 
 def _analysis(
@@ -415,6 +451,7 @@ def _analysis(
     *,
     alpha: float,
     relevant: float,
+    population: Population | None,
 ) -> ModelAnalysis:
     terms = model_terms(model, units.levels, units.blocks, units.order)
     decided = units.values(readable.values)
@@ -422,7 +459,8 @@ def _analysis(
     terms = tested.terms
     predicting = tuple(dict.fromkeys([*forward_selection(terms, decided), *tested.significant]))
     estimated = tuple(dict.fromkeys([*tested.model, *tested.significant]))
-    judged, own = (ModelFit.of(terms, estimated, model.sizes, of) for of in (decided, units.values(values)))
+    fitted = partial(ModelFit.of, terms, sizes=model.sizes, population=population)
+    judged, own = (fitted(estimated, values=of) for of in (decided, units.values(values)))
     limit = partial(readable.limit, relevant)
     confounded = _confounded(terms, units)
     found = [
@@ -441,7 +479,7 @@ def _analysis(
         unsought=tested.unsought,
         model=Model(model.sizes, tuple(terms)),
         predicting=predicting,
-        prediction=ModelFit.of(terms, predicting, model.sizes, decided),
+        prediction=fitted(predicting, values=decided),
         judged=judged,
         own=own,
         units=units,
@@ -498,7 +536,7 @@ def _power(tested: StepDown, judged: ModelFit, limit: float) -> tuple[float | No
     errors = defaultdict[int, list[float]](list)
     for term in tested.model:
         if len(term) == 1 and (error := judged.effect(term).standard_error) is not None:
-            errors[judged.sizes[term[0]]].append(error)
+            errors[judged.population.sizes[term[0]]].append(error)
     found = [
         _of_size(settings, float(np.median(own)), judged.df, tested.critical, limit)
         for settings, own in errors.items()

@@ -451,7 +451,7 @@ class ConclusionBuilder(Struct, frozen=True):
         return Dispersion(of, effects, self.model.important(analysis))
 
     def _effect(self, found: ModelEffect, analysis: ModelAnalysis) -> Effect:
-        change = analysis.readable.change(found.decided)
+        change, means = analysis.readable.change(found.decided), self._means(found, analysis)
         return Effect(
             options=self.model.named(found.term),
             estimate=found.own.estimate,
@@ -465,13 +465,14 @@ class ConclusionBuilder(Struct, frozen=True):
             important=found.important,
             half_normal=found.half_normal,
             aliases=(),
-            settings=self._settings(found, analysis),
+            settings=means if len(self.model.space.options[found.term[0]].settings) > 2 else (),
+            means=means,
         )
 
-    def _settings(self, found: ModelEffect, analysis: ModelAnalysis) -> tuple[SettingEstimate, ...]:
-        """The mean at each setting that the runs distinguish, for an option with more than two settings."""
+    def _means(self, found: ModelEffect, analysis: ModelAnalysis) -> tuple[SettingEstimate, ...]:
+        """The mean at each setting that the runs distinguish, for a single option."""
         option, settings = found.term[0], self.model.space.options[found.term[0]].settings
-        if len(found.term) > 1 or len(settings) < 3:
+        if len(found.term) > 1:
             return ()
         means, differences = analysis.own.means(option), analysis.judged.settings(option)
         return tuple(

@@ -143,6 +143,7 @@ class ModelScreening(DesignedScreening[ModelChoice], frozen=True, dict=True):
         )
         shown = ShownEffects(
             self.space,
+            self._model.valid,
             judged.analysis.units,
             judged.analysis.readable,
             self.relevant,

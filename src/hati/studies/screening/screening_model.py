@@ -25,6 +25,7 @@ from hati.studies.screening.conclusion import (
     Options,
 )
 from hati.studies.screening.model import ModelAnalysis, ModelFit, analyse_model, analyse_model_variance, model_terms
+from hati.studies.screening.population import Cell, Population
 from hati.studies.screening.reruns import FLIP_STAGE, flip_stage, is_of_flip, run_key, suspected
 from hati.studies.screening.runs import MeasuredDesign, Units, choose_scale_of_model, model_units
 
@@ -66,6 +67,11 @@ class ScreeningModel(Struct, frozen=True, dict=True):
         among = candidates(self.space, rng)
         return among.levels if len(among.levels) else among.draw(_POPULATION, rng)
 
+    @cached_property
+    def valid(self) -> Population:
+        """The valid configurations, over which means are taken."""
+        return Population.of(self.space, self.seed)
+
     def analysis(self, found: MeasuredDesign) -> ModelAnalysis:
         """The analysis of the runs."""
         rng, flips = generator(self.seed, "permutations"), _machines_and_flips(found)
@@ -79,6 +85,7 @@ class ScreeningModel(Struct, frozen=True, dict=True):
             relevant=self.relevant,
             machines=flips,
             order=found.in_time,
+            population=self.valid,
         )
 
     def variance_analysis(self, found: MeasuredDesign, scale: EffectScale) -> tuple[str, ModelAnalysis] | None:
@@ -98,6 +105,7 @@ class ScreeningModel(Struct, frozen=True, dict=True):
             relevant=self.relevant,
             machines=flips,
             order=found.in_time,
+            population=self.valid,
         )
 
     def suspected(self, found: MeasuredDesign) -> tuple[Index, FloatArray]:
@@ -152,10 +160,11 @@ class ShownEffects(Struct, frozen=True, eq=False, dict=True):
     """The shown ``effects`` of a conclusion (important, or important or aliased), with the data that estimate them.
 
     ``readable`` holds the runs' values, from which those of the ``units`` are computed. ``ranking`` orders the options,
-    and ``relevant`` is the fraction that matters.
+    ``relevant`` is the fraction that matters, and means are taken over a ``population``.
     """
 
     space: Space
+    population: Population
     units: Units
     readable: Readable
     relevant: float
@@ -200,7 +209,7 @@ class ShownEffects(Struct, frozen=True, eq=False, dict=True):
 
     def fit(self, terms: Sequence[Term]) -> ModelFit:
         """The units' values fitted by these terms, within blocks and with a trend over the order of runs."""
-        return ModelFit.of(self._columns(terms), terms, self._sizes, self._values)
+        return ModelFit.of(self._columns(terms), terms, self._sizes, self._values, self.population)
 
     def aliased(self, one: Term, other: Term) -> bool:
         """Whether the runs give two terms the same estimate."""
@@ -212,7 +221,7 @@ class ShownEffects(Struct, frozen=True, eq=False, dict=True):
         This is the adjusted coefficient of determination, because many columns explain much by chance.
         """
         fit = self.fit(terms)
-        total = ModelFit(self._sizes, fit.always, {}, self._values).variance
+        total = ModelFit(self.population, fit.always, {}, self._values).variance
         return 1.0 - fit.variance / total if total and fit.variance is not None else 0.0
 
     @cached_property
@@ -275,10 +284,8 @@ def effects_at(shown: ShownEffects, name: str, given: Sequence[str]) -> tuple[Co
         return ()
     option, others = shown.option(name), [shown.option(other) for other in given]
     ats = list(product(*map(_default_first, others)))
-    alone = [term for term in fit.places if set(term) <= set(shown.term(*given))]
     differences = [
-        _difference(fit, option, _cells(shown, (main, *interactions, *alone), name, dict(zip(given, at, strict=True))))
-        for at in ats
+        _difference(shown, fit, (main, *interactions), name, dict(zip(given, at, strict=True))) for at in ats
     ]
     found = interactions[-1] in shown.interactions
     if not found and _excluded(fit, [each.weights for each in differences], shown.limit):
@@ -301,14 +308,13 @@ def effects_at(shown: ShownEffects, name: str, given: Sequence[str]) -> tuple[Co
 class _Difference(Struct, frozen=True, eq=False):
     """The difference between the means at two settings of an option, from that ``before``.
 
-    ``weights`` are those of the terms' coefficients, ``base`` those of the mean before less the mean over all
-    settings.
+    ``weights`` are those of the terms' coefficients, ``base`` holds the settings of the mean before.
     """
 
     before: int
     after: int
     weights: Mapping[Term, FloatArray]
-    base: Mapping[Term, FloatArray]
+    base: Cell
 
 
 def _partners(shown: ShownEffects, name: str) -> list[tuple[str, ...]]:
@@ -342,16 +348,18 @@ def _cells(shown: ShownEffects, terms: Sequence[Term], name: str, at: Mapping[st
     return {term: interaction_columns([coded[shown.space.names[place]] for place in term]) for term in terms}
 
 
-def _difference(fit: ModelFit, option: Option, cells: Mapping[Term, FloatArray]) -> _Difference:
+def _difference(
+    shown: ShownEffects, fit: ModelFit, terms: Sequence[Term], name: str, at: Mapping[str, int]
+) -> _Difference:
     """The difference from the first setting to the second; with more, from the lowest mean to the highest."""
-    own = {term: rows for term, rows in cells.items() if len(rows) > 1}
+    own, option = _cells(shown, terms, name, at), shown.option(name)
     means = sum((rows @ fit.coefficients[fit.places[term]] for term, rows in own.items()), np.zeros(1))
     before, after = (0, 1) if len(option.settings) == _TWO_LEVEL else (int(np.argmin(means)), int(np.argmax(means)))
     return _Difference(
         before,
         after,
         {term: rows[after] - rows[before] for term, rows in own.items()},
-        {term: rows[before % len(rows)] for term, rows in cells.items()},
+        {shown.space.names.index(other): place for other, place in {**at, name: before}.items()},
     )
 
 

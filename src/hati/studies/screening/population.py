@@ -1,0 +1,85 @@
+"""The configurations over which means are taken: all valid ones, each once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from hati.core import FloatArray, generator, replace
+from hati.design import INACTIVE, Levels, Model, candidates
+from hati.space.constraint import mentioned
+from hati.stats import Term
+
+if TYPE_CHECKING:
+    from hati.space import Space
+
+Cell = Mapping[int, int]
+"""Settings of some options, both by position."""
+
+
+class Population(Struct, frozen=True, eq=False, dict=True):
+    """The valid configurations of options with ``sizes`` settings, each as frequent as the others.
+
+    ``levels`` holds the options that constraints or conditions tie together, one row for each valid combination, or a
+    uniform sample of these. The other options are ``INACTIVE`` in all rows: each setting is as frequent as the others,
+    whatever the rest of the configuration.
+    """
+
+    sizes: Sequence[int]
+    levels: Levels
+
+    @classmethod
+    def unconstrained(cls, sizes: Sequence[int]) -> Population:
+        """All combinations of the settings."""
+        return cls(sizes, np.full((1, len(sizes)), INACTIVE, dtype=np.int16))
+
+    @classmethod
+    def of(cls, space: Space, seed: int) -> Population:
+        """The valid configurations of a space.
+
+        Raises:
+            InputError: where there is none, or the constraints are too entangled.
+        """
+        conditions = [option.active_if for option in space.options if option.active_if is not None]
+        tied = {name for formula in (*space.constraints, *conditions) for name in mentioned(formula)}
+        tied |= {option.name for option in space.options if option.active_if is not None}
+        found = cls.unconstrained([len(option.settings) for option in space.options])
+        places = [place for place, name in enumerate(space.names) if name in tied]
+        if not places:
+            return found
+        rng = generator(seed, "means")
+        among = candidates(replace(space, options=tuple(space.options[place] for place in places)), rng)
+        rows = np.repeat(found.levels, len(among.levels), axis=0)
+        rows[:, places] = among.levels
+        return cls(found.sizes, rows)
+
+    def means(self, terms: Iterable[Term], cell: Cell) -> dict[Term, FloatArray]:
+        """The means of the terms' columns over the configurations with those settings; terms of mean zero are left out.
+
+        If there is no such configuration, the other options' columns are zero.
+        """
+        rows = self.levels[self._have(cell)]
+        if not len(rows):
+            rows = np.full((1, len(self.sizes)), INACTIVE, dtype=np.int16)
+        rows = rows.copy()
+        for option, setting in cell.items():
+            rows[:, option] = setting
+        zero = self._free - cell.keys()
+        return {term: own.mean(axis=0) for term, own in self._columns([t for t in terms if not zero & {*t}], rows)}
+
+    def _have(self, cell: Cell) -> NDArray[np.bool_]:
+        own = {option: setting for option, setting in cell.items() if option not in self._free}
+        return np.asarray((self.levels[:, list(own)] == np.array([*own.values()], dtype=np.int16)).all(axis=1))
+
+    @cached_property
+    def _free(self) -> frozenset[int]:
+        """The options that no constraint or condition ties to others."""
+        return frozenset(np.flatnonzero((self.levels == INACTIVE).all(axis=0)).tolist())
+
+    def _columns(self, terms: Sequence[Term], rows: Levels) -> Iterable[tuple[Term, FloatArray]]:
+        return Model(tuple(self.sizes), tuple(terms)).columns(rows).items()

@@ -1,0 +1,118 @@
+"""Means and changes where constraints and conditions tie options together: over the valid configurations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from hati.core import FloatArray
+from hati.design import INACTIVE, Levels, Model, levels
+from hati.space import Option, Space, enumerate_configurations, parse_formula
+from hati.studies.screening.changes import Readable
+from hati.studies.screening.conclusion import EffectScale
+from hati.studies.screening.model import ModelFit, model_terms
+from hati.studies.screening.population import Population
+
+SWITCH = (False, True)
+NESTED = Space(
+    (
+        Option("log", SWITCH, default=False),
+        Option("sync", (0, 1), default=0, active_if=parse_formula("log")),
+        Option("f", ("a", "b", "c"), default="a"),
+        Option("x", SWITCH, default=False),
+    )
+)
+PARTS = ((433.0, 303.0), (50.0, -50.0), (0.0, 40.0, 90.0), (0.0, -30.0))
+PART = st.floats(1.0, 50.0)
+
+
+@st.composite
+def tied_spaces(draw: st.DrawFn) -> Space:
+    """Four options; conditions and constraints tie the first three together, and leave the last alone."""
+    three = Option("c", (1, 2, 3), default=1)
+    nested = Option(
+        "b", SWITCH, default=False, active_if=parse_formula(draw(st.sampled_from(["a", "not a", "c != 2"])))
+    )
+    plain = Option("b", SWITCH, default=False)
+    rule = draw(st.sampled_from(["not (a and c == 3)", "a or c != 1", "c != 2 or a"]))
+    constraints = (parse_formula(rule),) if draw(st.booleans()) else ()
+    inner = draw(st.sampled_from([nested, plain]))
+    return Space(
+        (Option("a", SWITCH, default=True), inner, three, Option("d", (1, 2, 3), default=1)),
+        constraints if inner is nested else (parse_formula("a or b"), *constraints),
+    )
+
+
+def rows_of(space: Space) -> Levels:
+    return levels([*enumerate_configurations(space)], space)
+
+
+def additive(rows: Levels, parts: Sequence[FloatArray]) -> FloatArray:
+    """The sum of the active options' parts."""
+    of_options = [np.append(own, 0.0)[column] for own, column in zip(parts, rows.T, strict=True)]
+    return np.asarray(np.sum(of_options, axis=0), dtype=np.float64)
+
+
+def fitted(space: Space, rows: Levels, values: FloatArray) -> ModelFit:
+    sizes = [len(option.settings) for option in space.options]
+    terms = model_terms(Model.of_order(sizes, 1), rows, np.zeros(len(rows), dtype=np.intp))
+    return ModelFit.of(terms, tuple(terms), sizes, values, Population.of(space, 1))
+
+
+@given(space=tied_spaces(), data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_means_are_those_of_the_valid_configurations(space: Space, data: st.DataObject) -> None:
+    """Without noise, whatever the runs; a change is the difference as a fraction of the mean compared against."""
+    rows = rows_of(space)
+    parts = [np.array(data.draw(st.lists(PART, min_size=n, max_size=n))) for n in (2, 2, 3, 3)]
+    if space.options[1].active_if is not None:
+        parts[1] -= parts[1].mean()  # an option's effect is that at the mean of those that depend on it
+    values = 100.0 + additive(rows, parts)
+    more = np.array(data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=30)), dtype=np.intp)
+    runs = np.concatenate([np.arange(len(rows)), more])
+    fit = fitted(space, rows[runs], values[runs])
+    readable = Readable(values, EffectScale.RAW, float(values.mean()))
+    for option, part in enumerate(parts):
+        assume(fit.determines((option,)))
+        means = [float(values[rows[:, option] == place].mean()) for place in range(len(part))]
+        assert [each.estimate for each in fit.means(option).values()] == pytest.approx(means)
+        low, high = (0, 1) if len(part) == 2 else (int(np.argmin(part)), int(np.argmax(part)))
+        change = readable.change(fit.effect((option,)))
+        assert change.relative == pytest.approx((part[high] - part[low]) / means[low], rel=1e-6, abs=1e-9)
+
+
+def test_options_that_nothing_ties_are_not_listed() -> None:
+    found = Population.of(NESTED, 1)
+    assert found.levels[:, :2].tolist() == [[0, INACTIVE], [1, 0], [1, 1]]
+    assert (found.levels[:, 2:] == INACTIVE).all()
+    assert Population.of(Space(NESTED.options[2:]), 1).levels.tolist() == [[INACTIVE, INACTIVE]]
+
+
+def test_95_percent_intervals_cover_means_and_changes() -> None:
+    """Of 400 studies of 24 runs, of which two thirds have the option that others depend on."""
+    every, parts = rows_of(NESTED), [np.array(part) for part in PARTS]
+    truth = additive(every, parts)
+    covered: dict[str, list[bool]] = {"means": [], "changes": []}
+    for seed in range(400):
+        rng = np.random.default_rng(seed)
+        runs = np.concatenate([np.arange(len(every)), rng.integers(0, len(every), 24 - len(every))])
+        values = truth[runs] + rng.normal(0.0, 10.0, len(runs))
+        fit, readable = fitted(NESTED, every[runs], values), Readable(values, EffectScale.RAW, float(values.mean()))
+        for option, part in enumerate(parts):
+            means = [float(truth[every[:, option] == place].mean()) for place in range(len(part))]
+            found = [each.interval for each in fit.means(option).values()]
+            covered["means"] += [inside(interval, mean) for interval, mean in zip(found, means, strict=True)]
+            if len(part) == 2:
+                interval = readable.change(fit.effect((option,))).interval
+                covered["changes"].append(inside(interval, (part[1] - part[0]) / means[0]))
+    rates = {name: float(np.mean(each)) for name, each in covered.items()}
+    assert all(0.93 <= rate <= 0.97 for rate in rates.values()), rates
+
+
+def inside(interval: tuple[float, float] | None, truth: float) -> bool:
+    assert interval is not None
+    return interval[0] <= truth <= interval[1]
