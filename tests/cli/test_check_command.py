@@ -51,6 +51,12 @@ def test_a_slowdown_is_told_once_and_acknowledged(tmp_path: Path, hati_here: Hat
     listed = hati_here("findings", "--state", "acknowledged", "--format", "json")
     assert [(one["id"], one["author"], one["reason"]) for one in listed.json] == [(found["id"], "me", "correct now")]
     assert git(tmp_path, "status", "--porcelain") == "?? out.github\n?? out.json\n?? out.xml"
+    made.commit(with_a=40)
+    faster = hati_here("check", "HEAD", "--reference", "HEAD~2")
+    assert faster.status == 0
+    shown = " ".join(faster.out.split())
+    assert f"{found['id']} (acknowledged): main latency" in shown
+    assert "by me: correct now; this check does not show it again." in shown
 
 
 def test_only_what_covers_a_findings_range_resolves_it(tmp_path: Path, hati_here: Hati) -> None:

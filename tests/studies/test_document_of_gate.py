@@ -99,6 +99,14 @@ def test_one_round_is_no_plural() -> None:
     assert any(note.startswith("1 round explored") for note in gate_tables(Ruling(found))[0].notes)
 
 
+def test_an_acknowledged_finding_that_is_not_shown_is_named() -> None:
+    known = report(gate(row(ChangeVerdict.SLOWER)), fails=False, reason="it has to wait").finding
+    ruling = Ruling(gate(row(ChangeVerdict.INCONCLUSIVE)), unshown=(known,))
+    [note] = (note for note in gate_tables(ruling)[0].notes if note.startswith(known.id))
+    assert note.endswith("acknowledged by Sköll: it has to wait; this check does not show it again.")
+    assert _status(ruling) == 3
+
+
 def test_a_known_regression_hides_no_other() -> None:
     found = gate(row(ChangeVerdict.SLOWER))
     known = report(found, fails=False, reason="it has to wait")

@@ -319,12 +319,14 @@ def _size(row: Comparison) -> Size | None:
 class Ruling(Struct, frozen=True):
     """A check's conclusion with the reports due on findings; ``failing`` are the verdicts that stop a change.
 
-    Every output of a check takes its failures from here, so that all agree.
+    ``unshown`` are acknowledged regressions in the checked range of which the check shows neither size nor end. Every
+    output of a check takes its failures from here, so that all agree.
     """
 
     gate: GateConclusion
     reports: tuple[Report, ...] = ()
     failing: frozenset[ChangeVerdict] = frozenset({ChangeVerdict.SLOWER, ChangeVerdict.INCONCLUSIVE})
+    unshown: tuple[Finding, ...] = ()
 
     @property
     def verdict(self) -> ChangeVerdict:

@@ -30,7 +30,7 @@ from hati.document.publishing import Interval, Joined, Of, RunsJson, Settings, S
 from hati.studies.comparison import ChangeVerdict, Comparison
 from hati.studies.comparison.conclusion import WITH_POWER, statistic_notes, verdict_text
 from hati.studies.comparison.document import ComparedJson, SideJson, booked, comparison_sentence
-from hati.studies.findings import ReportJson, Ruling, report_sentence
+from hati.studies.findings import Report, ReportJson, Ruling, report_sentence
 from hati.studies.gate import AffectedOption, Broken, GateConclusion, WarmUpCut
 from hati.studies.known import CoverageJson, coverage_notes, partial_coverage
 from hati.studies.recalibration import Recalibration
@@ -265,8 +265,13 @@ def _rows_table(ruling: Ruling) -> Table:
         f"{found.revision} against {found.reference}: {gate_verdict(ruling)}",
         (Column("benchmark"), *_COLUMNS),
         rows,
-        (*_notes(found), *(f"{report_sentence(one)}." for one in ruling.reports)),
+        (*_notes(found), *(f"{report_sentence(one)}." for one in ruling.reports), *map(_unshown, ruling.unshown)),
     )
+
+
+def _unshown(finding: Finding) -> str:
+    known = report_sentence(Report(finding, news=False, fails=False))
+    return f"{known}; this check does not show it again."
 
 
 def _cells(row: Comparison, ruling: Ruling) -> tuple[Cell, ...]:

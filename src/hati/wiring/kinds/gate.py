@@ -114,11 +114,12 @@ class GateType(StudyType[GateRequest, "Gate", "GateConclusion"]):
         from hati.studies.comparison import parse_failing
         from hati.studies.findings import Ruling
         from hati.studies.gate.document import GateJson, gate_document
-        from hati.wiring.known.benchmarks import stored_reports
+        from hati.wiring.known.benchmarks import stored_reports, unshown_findings
 
         revisions = place.revisions()
         failing = parse_failing((request or GateRequest()).fail_on)
-        ruling = Ruling(found, stored_reports(place.store, found, revisions), failing)
+        reported = stored_reports(place.store, found, revisions)
+        ruling = Ruling(found, reported, failing, unshown_findings(place.store, found, revisions, reported))
         return StudyReport(gate_document(ruling, None, check_name(revisions.within)), lambda: publish(ruling, GateJson))
 
     def measured_report(
@@ -129,11 +130,13 @@ class GateType(StudyType[GateRequest, "Gate", "GateConclusion"]):
         from hati.studies.comparison import parse_failing
         from hati.studies.findings import Ruling, report_sentence
         from hati.studies.gate.document import GateJson, gate_document
-        from hati.wiring.known.benchmarks import mark_reported, record_findings
+        from hati.wiring.known.benchmarks import mark_reported, record_findings, unshown_findings
         from hati.wiring.screening.stored import recalibration_of
 
         store, revisions = prepared.place.store, prepared.place.revisions()
-        ruling = Ruling(found, record_findings(store, found, revisions), parse_failing(request.fail_on))
+        reported = record_findings(store, found, revisions)
+        unshown = unshown_findings(store, found, revisions, reported)
+        ruling = Ruling(found, reported, parse_failing(request.fail_on), unshown)
         advice = recalibration_of(prepared, datetime.now(UTC))
         return StudyReport(
             gate_document(ruling, advice, check_name(revisions.within)),

@@ -74,6 +74,23 @@ def stored_reports(store: SqlStore, found: GateConclusion, revisions: Revisions)
     return tuple(reports(before, findings_of(known), own, _merged(revisions, before)))
 
 
+def unshown_findings(
+    store: SqlStore, found: GateConclusion, revisions: Revisions, reported: Sequence[Report]
+) -> tuple[Finding, ...]:
+    """The acknowledged regressions in a check's range and metrics on which it reports nothing."""
+    named, between = {report.finding.id for report in reported}, _between(found, revisions)
+    measured = {(row.benchmark, row.metric.name) for row in found.rows}
+    return tuple(
+        one
+        for one in findings_of(store.events())
+        if one.worse
+        and one.state is FindingState.ACKNOWLEDGED
+        and one.id not in named
+        and one.revision in between
+        and any((key.benchmark, key.metric) in measured for key in one.sizes)
+    )
+
+
 def shown_in(place: Workplace, line: Sequence[Revision], benchmark: Benchmark, metric: Metric) -> Configuration | None:
     """The configuration in which a finding among these revisions is largest; None without such a finding.
 
