@@ -145,6 +145,19 @@ def test_ends_that_differ_unclearly_are_measured_while_the_budget_lasts() -> Non
     assert found.pairs_needed > found.pairs
 
 
+def test_a_located_change_is_measured_until_it_is_shown_or_the_budget_ends() -> None:
+    line, values, store = LINE[:4], measured({1: 1.08, 2: 1.12}, deviation=0.15), MemoryStore()
+    few = bisection(budget=500, line=line)
+    found = campaign(few, FakeEngine(values), store, few.budget)
+    assert found.culprits
+    assert (found.unshown, found.decided, found.runs) == (True, False, 500)
+    assert bisection_document(found).answer.startswith("Most likely changed by ")
+    more = bisection(budget=3000, line=line)
+    found = campaign(more, FakeEngine(values), store, more.budget)
+    assert (found.unshown, found.decided) == (False, True)
+    assert found.runs < 3000
+
+
 @pytest.mark.parametrize("end", [0, 40])
 def test_an_end_that_does_not_work_is_told(end: int) -> None:
     with pytest.raises(MeasurementError, match="it does not build"):

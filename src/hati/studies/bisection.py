@@ -95,8 +95,13 @@ class BisectionConclusion(Struct, frozen=True):
 
     @property
     def decided(self) -> bool:
-        """Whether every change is located, or the total is shown to be within the margin."""
-        return not self.open_ranges and bool(self.culprits or self.same)
+        """Whether every change is located and shown, or the total is shown to be within the margin."""
+        return not self.open_ranges and bool(self.culprits or self.same) and not self.unshown
+
+    @property
+    def unshown(self) -> bool:
+        """Whether a located change is not shown yet."""
+        return any(culprit.confidence == 0.0 for culprit in self.culprits)
 
 
 RULE = RULES[Stopping.ANYTIME]
@@ -346,14 +351,19 @@ class Bisection(Struct, frozen=True, dict=True):
         return self.question.alpha / (1 + math.ceil(math.log2(max(2, len(self.revisions)))))
 
     def _next(self, levels: RevisionLevels) -> list[Task]:
-        """A pair of the bad revision until its change is decided; then of the first that the search needs."""
+        """A pair of the bad revision until its change is decided; then of the first that the search needs.
+
+        Once every change is located, pairs of those that are not shown follow, while the budget lasts.
+        """
         bad = self._ids[-1]
         if self._undecided(levels):
             return self._more(levels, bad)
         for _, probe in self._search(levels):
             if probe is not None:
                 return self._more(levels, probe)
-        return []
+        unshown = (leaf for leaf, _ in self._search(levels) if not self._shown(levels, leaf))
+        weakest = [end for leaf in unshown for end in self._ends(levels, leaf)]
+        return self._more(levels, min(weakest, key=levels.pairs)) if weakest else []
 
     def _more(self, levels: RevisionLevels, revision: str) -> list[Task]:
         """The next pairs of a revision; at first the number of pairs that a decision needs."""
@@ -397,9 +407,13 @@ class Bisection(Struct, frozen=True, dict=True):
 
     def _weaker_end(self, levels: RevisionLevels, leaf: _Range) -> str | None:
         """The less measured of two neighbours until they are shown to differ; then None."""
-        ends = [name for name in (self._name(leaf.first), self._name(leaf.last)) if name is not None]
-        able = [name for name in ends if levels.pairs(name) < MOST_PAIRS]
+        able = [name for name in self._ends(levels, leaf) if levels.pairs(name) < MOST_PAIRS]
         return None if self._shown(levels, leaf) else min(able, key=levels.pairs, default=None)
+
+    def _ends(self, levels: RevisionLevels, leaf: _Range) -> list[str]:
+        """The ends of a range that have pairs and still work."""
+        ends = [name for name in (self._name(leaf.first), self._name(leaf.last)) if name is not None]
+        return [name for name in ends if not any(levels.broken(name, side) for side in ProbeSide)]
 
     def _shown(self, levels: RevisionLevels, leaf: _Range) -> bool:
         low, high = self._interval(levels, leaf)
@@ -515,8 +529,8 @@ def _notes(found: BisectionConclusion) -> list[str]:
         notes.append(f"Not decided yet: between {first} and {last}; a larger --budget goes on.")
     if found.skipped:
         notes.append(f"Could not be measured: {', '.join(revision.short for revision in found.skipped)}.")
-    if any(culprit.confidence == 0.0 for culprit in found.culprits):
-        notes.append("Confidence 0: the runs of this revision alone show no change.")
+    if found.unshown:
+        notes.append("Confidence 0: the runs of this revision alone show no change; a larger --budget goes on.")
     return notes
 
 
@@ -536,7 +550,7 @@ def _answer(found: BisectionConclusion) -> str:
             f"{' or '.join(revision.short for revision in each.revisions)} ({change(each.ratio - 1.0)})"
             for each in found.culprits
         )
-        return f"Changed by {', '.join(named)}."
+        return f"{'Most likely changed' if found.unshown else 'Changed'} by {', '.join(named)}."
     if found.interval is None:
         return "Too few runs to decide whether the two revisions differ."
     if found.same:
