@@ -391,7 +391,8 @@ def representative_suite(
 ) -> Suite | None:
     """A screening suite of two configurations for every combination of the important options' settings.
 
-    ``important`` has an entry for each metric; options come in order of their ranks. Where ``most`` configurations are
+    ``important`` has an entry for each metric; options come in order of their ranks. A metric without important options
+    adds none; only where no metric has any, the first of each ranking is taken. Where ``most`` configurations are
     too few for all combinations, options that rank last are varied within the strata. None where fewer
     than ``FEWEST_REPRESENTATIVES`` are allowed.
 
@@ -400,7 +401,8 @@ def representative_suite(
     """
     if most < FEWEST_REPRESENTATIVES or not important:
         return None
-    wanted = _interleaved([one.leading for one in important])
+    shown = [one for one in important if one.options] or important
+    wanted = _interleaved([one.leading for one in shown])
     options = leading_options(space, wanted, most)
     runs = (runs_for(space, options) if options else None) or most
     ranking = tuple(dict.fromkeys((*wanted, *_interleaved([one.ranking for one in important]))))

@@ -126,6 +126,14 @@ def test_options_of_several_metrics_come_in_order_of_their_ranks() -> None:
     assert suite.options == ("b", "f")
 
 
+def test_a_metric_without_important_options_adds_none_to_those_of_others() -> None:
+    time = ImportantOptions("time", ("b",), ("b", "a", *"cdef"))
+    nothing = ImportantOptions("size", (), ("f", *"abcde"))
+    suite = representative_suite(space(), [time, nothing], 16, generator(1, "s"))
+    assert suite is not None
+    assert (suite.options, len(suite.configurations)) == (("b",), 4)
+
+
 def test_where_nothing_is_important_the_leading_option_makes_strata_and_one_configuration_is_no_suite() -> None:
     nothing = ImportantOptions("time", (), ("c", *"abdef"))
     suite = representative_suite(space(), [nothing], 16, generator(1, "s"))

@@ -379,9 +379,11 @@ def _known(
 
 
 def _sources(known: list[Entry[ImportantOptions]]) -> str:
-    studies = dict.fromkeys(one.source for one in known)
-    which = "important options" if any(one.value.options for one in known) else "the leading option, not important,"
-    metrics = f" for {', '.join(one.value.metric for one in known)}" if len(known) > 1 else ""
+    shown = [one for one in known if one.value.options]
+    which = "important options" if shown else "the leading option, not important,"
+    used = shown or known
+    studies = dict.fromkeys(one.source for one in used)
+    metrics = f" for {', '.join(one.value.metric for one in used)}" if len(known) > 1 else ""
     return f"{which}{metrics} from {'; '.join(studies)}"
 
 
