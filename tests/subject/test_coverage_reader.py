@@ -88,17 +88,6 @@ def test_a_document_of_several_lines_is_read() -> None:
     assert sorted(read_coverage(text.encode(), "out")) == ["a.c", "inc/b.h", "m.py"]
 
 
-@pytest.mark.parametrize(
-    "before", ["coverage: ", "100 %\r", "  ", "{wrong} ", 'about {"meta": the program} ', "\ufeff"]
-)
-@pytest.mark.parametrize("document", [GCOV, PYTHON])
-def test_a_document_after_other_text_in_its_line_is_read(before: str, document: object) -> None:
-    alone = read_coverage(json.dumps(document).encode(), "out")
-    assert read_coverage(f"start\n{before}{json.dumps(document)}".encode(), "out") == alone
-    with pytest.raises(InputError, match="the JSON ends early"):
-        read_coverage(f"{before}{json.dumps(document)[:-1]}".encode(), "out")
-
-
 def test_coverage_of_other_folders_says_so() -> None:
     with pytest.raises(InputError, match=r"all files of the coverage are outside .*: /lib/m\.py"):
         read_coverage(printed({"files": {"/lib/m.py": {"executed_lines": [1], "missing_lines": []}}}), "out")

@@ -77,7 +77,7 @@ def read_coverage(output: bytes, source: str, project: Path | None = None) -> di
         raise InputError(
             "the output has no coverage of lines",
             place=Place(source),
-            fix="print it by `gcov --json-format --stdout` or `coverage json -o -`",
+            fix="print it by `gcov --json-format --stdout` or `coverage json -o -`, from the beginning of a line on",
         )
     return found
 
@@ -92,25 +92,18 @@ def line_values(files: Mapping[str, Executed]) -> dict[str, FloatArray]:
     return {LINES: np.array([float(number)]), **signed}
 
 
-_FIRST_KEYS = "files|meta|gcc_version|format_version|current_working_directory|data_file"
-_OPENING = re.compile(rf'^\{{\s*"|\{{\s*"(?P<within>{_FIRST_KEYS})"', re.MULTILINE)
-"""The opening of an object with a line, or within one if its first key is one of coverage."""
+_OPENING = re.compile(r'^\{\s*"', re.MULTILINE)
 
 
 def _documents(text: str, source: str) -> Iterator[_Coverage]:
-    """The documents, which may be of several lines each; other output may be before them in their first line."""
+    """The documents that begin with a line, which may be of several lines each."""
     decoder, end = json.JSONDecoder(), 0
     while opening := _OPENING.search(text, end):
         place = Place(source, text.count("\n", 0, opening.start()) + 1)
         try:
             document, end = decoder.raw_decode(text, opening.start())
         except (ValueError, RecursionError) as error:
-            reason = _reason(error, text)
-            read = text[opening.start() : getattr(error, "pos", len(text))]
-            if not opening["within"] or reason == _ENDED or '"files"' in read:
-                raise _unreadable(reason, place) from None
-            end = opening.end()
-            continue
+            raise _unreadable(_reason(error, text), place) from None
         if "files" in document:
             yield _coverage(document, place)
 
@@ -122,15 +115,12 @@ def _coverage(document: Mapping[str, Any], place: Place) -> _Coverage:
         raise _unreadable(str(error), place) from None
 
 
-_ENDED = "the JSON ends early"
-
-
 def _reason(error: Exception, text: str) -> str:
     if isinstance(error, RecursionError):
         return "too many values are nested"
     if isinstance(error, json.JSONDecodeError):
         ended = not text[error.pos :].strip() or error.msg.startswith("Unterminated")
-        return _ENDED if ended else f"{error.msg} in line {error.lineno}, column {error.colno}"
+        return "the JSON ends early" if ended else f"{error.msg} in line {error.lineno}, column {error.colno}"
     return str(error)
 
 

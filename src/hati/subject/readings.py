@@ -124,25 +124,11 @@ def _gathered_reading(metric: str, found: _Gathered, source: str) -> Reading:
     return Reading(metric, values, place, found.unit, found.warmup, per_run=True, lines=found.lines)
 
 
-_WITHIN = re.compile(rb'\{\s*"metric"\s*:.*\}$')
-"""A reading at the end of a line: other output of the program, without a line end, is before it."""
-
-
 def _documents(output: bytes, source: str) -> Iterator[tuple[int, dict[str, object]]]:
-    """The lines that name a metric, with their numbers.
-
-    Raises:
-        InputError: for a reading that is not valid JSON, or that does not begin its line.
-    """
+    """The lines that name a metric, with their numbers."""
     for number, line in enumerate(output.split(b"\n"), start=1):
         text = line.strip()
         if not text.startswith(b"{"):
-            if _WITHIN.search(text):
-                raise InputError(
-                    "a reading that does not begin its line",
-                    place=Place(source, number),
-                    fix="print a line end before it",
-                )
             continue
         plain = text.decode("utf-8", "replace")
         try:
