@@ -279,7 +279,7 @@ def test_nothing_is_explained_of_nothing_or_by_nothing() -> None:
 @given(st.integers(0, 2**32 - 1), st.integers(1, 5), st.integers(2, 40))
 def test_the_ranking_has_every_option_once_and_begins_in_the_best_pair(seed: int, options: int, runs: int) -> None:
     rng = np.random.default_rng(seed)
-    levels = rng.integers(-1, 3, (runs, options)).astype(np.int16)
+    levels = rng.integers(0, 4, (runs, options)).astype(np.int16)
     values = rng.standard_normal(runs)
     ranked = rank_by_explained(levels, values)
     assert sorted(ranked) == list(range(options))
@@ -296,3 +296,10 @@ def test_options_that_act_only_together_come_after_one_of_them_that_acts() -> No
     signs = 2.0 * levels - 1.0
     values = 2.0 * signs[:, 3] + 1.5 * signs[:, 3] * signs[:, 1] + 0.5 * signs[:, 0]
     assert rank_by_explained(levels, values) == (3, 1, 0, 2)
+
+
+def test_an_option_is_ranked_without_what_the_option_explains_that_it_depends_on() -> None:
+    """Between 0 and 1 the first option changes more than the second does, which is active only at 1."""
+    levels = np.array([[0, -1, 0], [0, -1, 1], [1, 0, 0], [1, 0, 1], [1, 1, 0], [1, 1, 1]] * 2, dtype=np.int16)
+    values = 130.0 * levels[:, 0] + 50.0 * np.where(levels[:, 1] < 0, 0.0, 2.0 * levels[:, 1] - 1.0) + levels[:, 2]
+    assert rank_by_explained(levels, values) == (0, 1, 2)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations
 
 import numpy as np
@@ -383,22 +383,27 @@ def rank_by_explained(levels: NDArray[np.int16], values: FloatArray) -> tuple[in
     """All options, ranked by what they explain together with those before them; ties by position.
 
     Each step takes, from the pair that adds most, the option that adds more: an option that acts only together with
-    another adds nothing alone. Once nothing adds any more, the others are ranked individually.
+    another adds nothing alone. Once nothing adds any more, the others are ranked individually. Whether an option is
+    active is explained by the options that it depends on, and not by itself.
 
     Args:
         levels: shape (configurations, options), -1 where inactive.
         values: the response, such as a model's predictions; shape (configurations,).
     """
-    total = float(np.sum((values - values.mean()) ** 2))
+    share = partial(_share, values=values, total=float(np.sum((values - values.mean()) ** 2)))
     ranked, left, reached = list[int](), list(range(levels.shape[1])), 0.0
     cells = np.zeros(len(values), dtype=np.int64)
+    codes = {option: levels[:, option].astype(np.int64) + 1 for option in left}
+    conditional = {option for option, own in codes.items() if not own.all()}
     while left:
-        codes = {option: levels[:, option].astype(np.int64) + 1 for option in left}
-        alone = {option: _share(_joined(cells, codes[option]), values, total) for option in left}
+        alone = {option: _of_settings(cells, (codes[option],), share) for option in left}
         best = max(alone.values())
         if best < 1.0 - _NO_MORE and len(left) > 1:
             pairs = {
-                (one, other): _share(_joined(_joined(cells, codes[one]), codes[other]), values, total)
+                (one, other): max(
+                    _of_settings(cells, [codes[option] for option in order], share)
+                    for order in ([(one, other), (other, one)] if conditional & {one, other} else [(one, other)])
+                )
                 for one, other in combinations(left, 2)
             }
             place = max(pairs, key=lambda pair: pairs[pair])
@@ -407,11 +412,23 @@ def rank_by_explained(levels: NDArray[np.int16], values: FloatArray) -> tuple[in
             chosen = max(left, key=lambda option: alone[option])
         if best <= reached + _NO_MORE:
             return (*ranked, *sorted(left, key=lambda option: (-explained(levels, values, [option]), option)))
-        reached = alone[chosen]
         ranked.append(chosen)
         left.remove(chosen)
         cells = np.unique(_joined(cells, codes[chosen]), return_inverse=True)[1].reshape(-1)
+        reached = share(cells)
     return tuple(ranked)
+
+
+def _of_settings(
+    cells: NDArray[np.int64], codes: Sequence[NDArray[np.int64]], share: Callable[[NDArray[np.int64]], float]
+) -> float:
+    """What the cells and then these options explain, without what it adds whether each option is active."""
+    activity = 0.0
+    for own in codes:
+        if not own.all():
+            activity += share(_joined(cells, (own > 0).astype(np.int64))) - share(cells)
+        cells = _joined(cells, own)
+    return share(cells) - activity
 
 
 def _joined(cells: NDArray[np.int64], codes: NDArray[np.int64]) -> NDArray[np.int64]:
