@@ -1,4 +1,5 @@
 from .interference import disturbances as disturbances
+from .interference import load_warning as load_warning
 from .runs import TOLERANCE as TOLERANCE
 from .runs import Aim as Aim
 from .runs import Allocation as Allocation

@@ -25,7 +25,17 @@ from hati.document.document import (
     quantity,
 )
 from hati.document.publishing import Joined, Of, publish
-from hati.harness import Aim, Allocation, QuantilePrecision, RunPlan, State, SteadyRun, SufficientRun, disturbances
+from hati.harness import (
+    Aim,
+    Allocation,
+    QuantilePrecision,
+    RunPlan,
+    State,
+    SteadyRun,
+    SufficientRun,
+    disturbances,
+    load_warning,
+)
 
 _INDEPENDENT = (
     "It holds for independent observations of one distribution. Where successive ones are alike, more are needed: "
@@ -345,6 +355,13 @@ def disturbed_runs(runs: Iterable[Run]) -> dict[str, str]:
         reasons = disturbances([usage(run) for run in sample])
         found.update({run.task.id: reason for run, reason in zip(sample, reasons, strict=True) if reason})
     return found
+
+
+def load_warning_of(runs: Iterable[Run]) -> str:
+    """The warning that other programs disturbed many of these runs; empty if they did not."""
+    done = [run for run in runs if run.outcome is Outcome.DONE]
+    reasons = disturbed_runs(done)
+    return load_warning([reasons.get(run.task.id, "") for run in done])
 
 
 def run_table(run: Run, disturbed: str | None = None, machine: Machine | None = None) -> Table:

@@ -16,6 +16,9 @@ from hati.core import FloatArray, Usage
 FEWEST = 5
 """With fewer runs the usual level is unknown: only absolute signs count."""
 
+MANY = 0.1
+"""The fraction of disturbed runs from which a study warns: in quiet runs, at most 1 % are marked."""
+
 _STOLEN = 0.05
 _STOLEN_SECONDS = 0.03
 """Stolen time is counted in ticks of 10 ms: fewer than three say little."""
@@ -101,6 +104,20 @@ def disturbances(usages: Sequence[Usage]) -> tuple[str, ...]:
     for place, used in enumerate(usages):
         found[place] = [*(found[place] or _contended(used)), *_stolen(used)]
     return tuple("; ".join(reasons) for reasons in found)
+
+
+def load_warning(reasons: Sequence[str]) -> str:
+    """A sentence if many runs of a study were disturbed: how many, and one of the ``reasons``; empty if they were not.
+
+    There is a reason for each run, empty where it was not disturbed.
+    """
+    marked = list(filter(None, reasons))
+    if not marked or len(marked) < MANY * len(reasons):
+        return ""
+    return (
+        f"{len(marked):,} of {len(reasons):,} runs were disturbed by other programs (the first: {marked[0]}): "
+        "the results are those of a loaded machine"
+    )
 
 
 def _marked(sign: _Sign, usages: Sequence[Usage]) -> list[tuple[int, str]]:

@@ -135,8 +135,8 @@ Renderer = Callable[[Document], str | bytes]
 _RENDERERS: dict[str, Renderer] = {
     "text": document_text,
     "markdown": document_markdown,
-    "junit": lambda document: to_junit(document.suite, document.cases),
-    "github": lambda document: to_annotations(document.suite, document.answer, document.cases),
+    "junit": lambda document: to_junit(document.suite, document.cases, document.warnings),
+    "github": lambda document: to_annotations(document.suite, document.answer, document.cases, document.warnings),
 }
 
 
@@ -168,8 +168,8 @@ _OUTSIDE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters outside XML 1.0: https://www.w3.org/TR/xml/#charsets, production 2."""
 
 
-def to_junit(title: str, cases: Sequence[Case]) -> str:
-    """The JUnit XML of test cases in one suite."""
+def to_junit(title: str, cases: Sequence[Case], warnings: Sequence[str] = ()) -> str:
+    """The JUnit XML of test cases in one suite; its standard error has the ``warnings``."""
     suite = ET.Element(
         "testsuite",
         name=_clean(title),
@@ -193,6 +193,8 @@ def to_junit(title: str, cases: Sequence[Case]) -> str:
             ET.SubElement(element, "skipped", message=_line(case.skipped))
         if case.note is not None:
             ET.SubElement(element, "system-out").text = _clean(case.note)
+    if warnings:
+        ET.SubElement(suite, "system-err").text = _clean("\n".join(f"warning: {each}" for each in warnings))
     ET.indent(suite)
     return ET.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
 
@@ -214,14 +216,15 @@ def _clean(text: str) -> str:
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
-def to_annotations(title: str, answer: str, cases: Sequence[Case]) -> str:
+def to_annotations(title: str, answer: str, cases: Sequence[Case], warnings: Sequence[str] = ()) -> str:
     """An error for each case that fails, and a warning for each undecided one; without any, the answer as a notice.
 
-    Errors come first: GitHub shows the first ten of a step.
+    The ``warnings`` on the whole come last. Errors come first: GitHub shows the first ten of a step.
     """
     lines = sorted(_lines(cases), key=lambda line: not line.startswith("::error")) or [
         _annotation("notice", title, answer)
     ]
+    lines += [_annotation("warning", title, each) for each in warnings]
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -45,7 +45,7 @@ from hati.wiring.screening.campaign import chosen_metric
 from hati.wiring.screening.recommendation import stored_recommendation
 from hati.wiring.screening.stored import benchmark_of, conclude_stored, record_of, screening_key, stored_changes
 from hati.wiring.screening.validation import validation_of
-from hati.wiring.study_types import StudyReport, convert_request, study_type, with_machines
+from hati.wiring.study_types import StudyReport, convert_request, study_type, with_load, with_machines
 from hati.wiring.workplace import Workplace, existing_store
 
 if TYPE_CHECKING:
@@ -230,7 +230,8 @@ def stored_screening_report(
     conclusion = conclude_stored(place, key, metric, relevant)
     changes, advice = stored_changes(place, conclusion), stored_recommendation(place, conclusion)
     report = screening_report(place, conclusion, advice, changes, known_of(place, conclusion))
-    return with_machines(place, report, conclusion.study)
+    studies = (conclusion.study,) if advice is None else (conclusion.study, advice.study)
+    return with_machines(place, with_load(place, report, *studies), conclusion.study)
 
 
 def report_of(place: Workplace, key: str) -> StudyReport:

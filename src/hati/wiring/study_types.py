@@ -240,7 +240,13 @@ class StudyType(ABC, Generic[R, S, C]):
         made = _declared(self, self.measured_report(prepared, request, found))
         if warning:
             made = replace(made, document=replace(made.document, warnings=(*made.document.warnings, warning)))
+        made = with_load(prepared.place, made, *self.measured(prepared.study, found))
         return with_machines(prepared.place, made, prepared.study.id.key)
+
+    def measured(self, study: S, found: C) -> tuple[str, ...]:
+        """The keys of the studies whose disturbed runs its report warns of."""
+        del found
+        return (study.id.key,)
 
     def reported(self, stored: StoredStudy) -> StudyReport:
         """The report of a stored study.
@@ -250,8 +256,9 @@ class StudyType(ABC, Generic[R, S, C]):
             MeasurementError: where it measured too little.
         """
         place, study = stored.place, self.restore(stored)
-        made = self.report(place, study, study.conclude(place.store.evidence(study.id)), stored.asked(self.request))
-        return with_machines(place, _declared(self, made), study.id.key)
+        found = study.conclude(place.store.evidence(study.id))
+        made = _declared(self, self.report(place, study, found, stored.asked(self.request)))
+        return with_machines(place, with_load(place, made, *self.measured(study, found)), study.id.key)
 
     def missing(self, stored: StoredStudy) -> tuple[str, ...]:
         """The values that a report takes from the defaults because the study's record lacks them."""
@@ -433,6 +440,20 @@ def with_machines(place: Workplace, report: StudyReport, study: str) -> StudyRep
 
     document = replace(report.document, facts=(*report.document.facts, *facts))
     return replace(report, document=document, values=with_them)
+
+
+def with_load(place: Workplace, report: StudyReport, *studies: str) -> StudyReport:
+    """The report with a warning if other programs disturbed many runs of the studies with these keys."""
+    if place.table is not None:
+        return report
+    from hati.harness.document import load_warning_of
+    from hati.store import Selection
+
+    warning = load_warning_of(run for key in studies for run in place.store.runs(Selection(study=key)))
+    if not warning:
+        return report
+    document = replace(report.document, warnings=(*report.document.warnings, warning))
+    return replace(report, document=document, unshown=(*report.unshown, warning))
 
 
 def disturbed(prepared: Prepared[Any, Any]) -> str:

@@ -31,7 +31,14 @@ from hati.document.document import (
 )
 from hati.logic.interpret import FormulaVerdict, Limit, MeasuredSample
 from hati.studies.assertion import Assured, Atom, SampleCollector, Standard, side_of
-from hati.studies.assertion.tables import assertion_answer, assertion_cases, assertion_table, explained, named_formula
+from hati.studies.assertion.tables import (
+    assertion_answer,
+    assertion_cases,
+    assertion_table,
+    explained,
+    load_text,
+    named_formula,
+)
 
 BINS = 40
 _TAIL = 0.005
@@ -132,11 +139,18 @@ def assertion_document(found: Assured, standard: Standard) -> Document:
             Aside("Formulas one by one", each),
         ),
         failures=found.failures,
+        warnings=load_warnings(found),
         reading=_READING,
         cases=tuple(assertion_cases(found)),
         suite="hati assert",
         study=found.study,
     )
+
+
+def load_warnings(found: Assured) -> tuple[str, ...]:
+    """The violated limits of which most runs were disturbed, each with what its formula may say instead."""
+    atoms = {atom.text: load_text(atom, found.book) for each in found.answers for atom in each.atoms}
+    return tuple(f"{name}: {text}" for name, text in atoms.items() if text)
 
 
 _READING = (

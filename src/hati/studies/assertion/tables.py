@@ -13,7 +13,7 @@ from typing import Annotated
 import numpy as np
 from msgspec import Struct
 
-from hati.core import FloatArray
+from hati.core import FloatArray, replace
 from hati.core.wording import counted
 from hati.document.document import (
     Align,
@@ -33,6 +33,7 @@ from hati.document.document import (
 )
 from hati.document.publishing import Interval, Joined, Of, StudyJson
 from hati.formula import Comparator
+from hati.harness import disturbances, load_warning
 from hati.logic.interpret import (
     Combined,
     EstimateScale,
@@ -42,7 +43,7 @@ from hati.logic.interpret import (
     RelationEvidence,
     printed_level,
 )
-from hati.logic.syntax import LimitSide, Relation
+from hati.logic.syntax import LimitSide, PerformanceSide, Relation
 from hati.studies.assertion import (
     Answer,
     Assured,
@@ -370,6 +371,34 @@ def _sentences(atom: Atom, standard: Standard) -> Iterator[str]:
         yield sentence if named else f"{sentence[0].upper()}{sentence[1:]}"
 
 
+def load_text(atom: Atom, book: SampleCollector) -> str:
+    """Why a violated limit on wall time may be due to other programs: most runs were disturbed; empty if not.
+
+    It names the same requirement on CPU time.
+    """
+    sides = [each for each in (atom.resolved.left, atom.resolved.right) if isinstance(each, PerformanceSide)]
+    if atom.verdict is not FormulaVerdict.VIOLATED or len(sides) != 1 or not atom.is_observed_in(book):
+        return ""
+    sample = book.sample(sides[0].measured)
+    reasons = disturbances([run.usage for run in sample.runs])
+    marked = sum(map(bool, reasons))
+    if sample.metric.name != "wall_time" or not load_warning(reasons) or 2 * marked <= len(reasons):
+        return ""
+    return (
+        f"{marked:,} of {counted(len(reasons), 'run')} were disturbed by other programs, which wall time includes; "
+        f"{_of_cpu_time(atom.relation)} limits CPU time instead"
+    )
+
+
+def _of_cpu_time(relation: Relation) -> Relation:
+    sides = (
+        replace(each, measured=replace(each.measured, metric="cpu_time")) if isinstance(each, PerformanceSide) else each
+        for each in (relation.left, relation.right)
+    )
+    left, right = sides
+    return replace(relation, left=left, right=right)
+
+
 def explanation(each: Answer, standard: Standard) -> str:
     """The explanation as text, with the place of the formula in its file."""
     parts = explained(each, standard)
@@ -430,6 +459,8 @@ def _evidence_lines(atom: Atom, book: SampleCollector) -> list[str]:
     ]
     if sentence := undecided_text(atom):
         lines.append(f"  {sentence}")
+    if remark := load_text(atom, book):
+        lines.append(f"  {remark}")
     if atom.is_observed_in(book):
         sides = run_means(atom.resolved, book)
         names = (str(atom.relation.left), str(atom.relation.right))

@@ -298,7 +298,7 @@ def _ported(found: Portability) -> StudyReport:
 
 def _assured(found: Assured, request: AssertionRequest) -> StudyReport:
     from hati.document import publish
-    from hati.studies.assertion.document import assertion_document
+    from hati.studies.assertion.document import assertion_document, load_warnings
     from hati.studies.assertion.tables import AssertionJson, explanation
 
     known = StudyReport(
@@ -306,6 +306,7 @@ def _assured(found: Assured, request: AssertionRequest) -> StudyReport:
         lambda: publish(found, AssertionJson),
         _status(found, request.failing),
         conclusion=found,
+        unshown=load_warnings(found),
     )
     if request.explain is None:
         return known

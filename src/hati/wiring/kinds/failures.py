@@ -123,6 +123,11 @@ class FailuresType(StudyType[FailuresRequest, "FailureSearch", "FailureConclusio
         document = failures_document(found, missing)
         return StudyReport(document, lambda: publish(found, FailuresJson), status, conclusion=found)
 
+    def measured(self, study: FailureSearch, found: FailureConclusion) -> tuple[str, ...]:
+        """None: no time is judged."""
+        del study, found
+        return ()
+
     def title(self, study: FailureSearch) -> str:
         """Its benchmark."""
         return study.benchmark.name

@@ -88,6 +88,11 @@ class MeasurementType(StudyType[MeasurementRequest, "Measurement", "MeasurementC
         known = super().measured_report(prepared, request, found)
         return replace(known, remarks=warm_up_hints(prepared.place, prepared.study.benchmark))
 
+    def measured(self, study: Measurement, found: MeasurementConclusion) -> tuple[str, ...]:
+        """None: the notes of the summaries say it of each configuration."""
+        del study, found
+        return ()
+
     def title(self, study: Measurement) -> str:
         """Its benchmark."""
         return study.benchmark.name

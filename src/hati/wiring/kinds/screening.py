@@ -177,6 +177,11 @@ class ScreeningType(StudyType[ScreeningRequest, "AnyScreening | Pilot | Recommen
         report = screening_report(place, found.conclusion, found.advice, found.changes)
         return replace(report, conclusion=found.conclusion)
 
+    def measured(self, study: AnyScreening | Pilot | Recommendation, found: ScreeningAnswer) -> tuple[str, ...]:
+        """Those of the screening and of the recommendation from it."""
+        del study
+        return (found.conclusion.study,) if found.advice is None else (found.conclusion.study, found.advice.study)
+
     def title(self, study: AnyScreening | Pilot | Recommendation) -> str:
         """Its benchmark."""
         return study.benchmark.name
