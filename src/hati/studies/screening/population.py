@@ -63,14 +63,27 @@ class Population(Struct, frozen=True, eq=False, dict=True):
 
         If there is no such configuration, the other options' columns are zero.
         """
-        rows = self.levels[self._have(cell)]
-        if not len(rows):
-            rows = np.full((1, len(self.sizes)), INACTIVE, dtype=np.int16)
+        zero, free = self._free - cell.keys(), self._free & cell.keys()
+        having = self._have(cell)
+        asked = [term for term in terms if not zero & {*term}]
+        tied = [term for term in asked if having.any() and not free & {*term}]
+        rows = self.levels[having] if having.any() else np.full((1, len(self.sizes)), INACTIVE, dtype=np.int16)
         rows = rows.copy()
         for option, setting in cell.items():
             rows[:, option] = setting
-        zero = self._free - cell.keys()
-        return {term: own.mean(axis=0) for term, own in self._columns([t for t in terms if not zero & {*t}], rows)}
+        shares = having / max(having.sum(), 1)
+        found = {term: shares @ own for term, own in self._tied(tied).items()}
+        found |= {term: own.mean(axis=0) for term, own in self._columns([t for t in asked if t not in found], rows)}
+        return {term: found[term] for term in asked}
+
+    def _tied(self, terms: Sequence[Term]) -> dict[Term, FloatArray]:
+        """The columns of terms over all rows, kept for the next cell."""
+        self._kept.update(self._columns([term for term in terms if term not in self._kept], self.levels))
+        return {term: self._kept[term] for term in terms}
+
+    @cached_property
+    def _kept(self) -> dict[Term, FloatArray]:
+        return {}
 
     def _have(self, cell: Cell) -> NDArray[np.bool_]:
         own = {option: setting for option, setting in cell.items() if option not in self._free}
