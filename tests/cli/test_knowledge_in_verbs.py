@@ -110,6 +110,50 @@ def test_a_budget_for_one_configuration_is_named_as_the_reason(made: Evolving, h
     assert "not screened" not in text
 
 
+def planned(hati: Hati, *words: str) -> tuple[int, int, float, str]:
+    """The numbers of configurations and of runs, the expected seconds, and the reason of a check's dry run."""
+    said = hati("check", "HEAD", "--reference", "HEAD~1", *words, "--dry-run", "--format", "json").json
+    tasks = said["tasks"]
+    return len({(one["a"], one["b"]) for one in tasks}), len(tasks), said["seconds"], said["reason"]
+
+
+def test_a_budget_in_time_covers_as_much_as_it_can_by_what_a_run_takes(made: Evolving, hati_here: Hati) -> None:
+    screened(hati_here, made)
+    cells, runs, seconds, _ = planned(hati_here)
+    assert (cells, runs) == (4, 192)
+    one = seconds / runs
+    cells, runs, _, reason = planned(hati_here, "--budget", f"{30_500 * one:.3f}ms")
+    assert (cells, runs) == (1, 30)
+    assert "the budget has no runs for a suite of the important options from" in reason
+    assert "too short" not in reason
+    assert planned(hati_here, "--budget", f"{60_500 * one:.3f}ms")[:2] == (2, 60)
+    assert planned(hati_here, "--budget", f"{110_500 * one:.3f}ms")[:2] == (4, 110)
+    cells, runs, _, reason = planned(hati_here, "--budget", f"{2_500 * one:.3f}ms")
+    assert (cells, runs) == (1, 2)
+    assert "is too short for that: to find and confirm a change takes at least 20 runs, about " in reason
+
+
+def test_a_check_that_was_begun_keeps_its_configurations_with_a_larger_budget(made: Evolving, hati_here: Hati) -> None:
+    screened(hati_here, made)
+    words = ("check", "HEAD", "--reference", "HEAD~1", "--margin", "0.01%", "--format", "json")
+    first = hati_here(*words, "--budget", "16").json
+    for budget in ("24", "1h"):
+        again = hati_here(*words, "--budget", budget, "--dry-run").json
+        assert len({(one["a"], one["b"]) for one in again["tasks"]}) == 1
+    more = hati_here(*words, "--budget", "120").json
+    assert (more["study"], more["coverage"][0]["configurations"]) == (first["study"], 1)
+    assert "the budget with which it began had no runs for a suite of the important" in more["coverage"][0]["source"]
+    afresh = hati_here(*words, "--budget", "120", "--fresh").json
+    assert (afresh["study"] == first["study"], afresh["coverage"][0]["configurations"]) == (False, 4)
+
+
+def test_a_check_without_a_budget_takes_the_suite_that_was_measured(made: Evolving, hati_here: Hati) -> None:
+    screened(hati_here, made)
+    suite = hati_here("suite", "--runs", "4", "--format", "json")
+    assert suite.status == 0, suite.err
+    assert f"the suite of {suite.json['study']}: 4 runs" in planned(hati_here)[3]
+
+
 def test_a_suite_takes_the_options_of_the_most_informative_screening(made: Evolving, hati_here: Hati) -> None:
     best = screened(hati_here, made)
     weaker = hati_here("screen", "--budget", "4", "--seed", "2", "--format", "json")

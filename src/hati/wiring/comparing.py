@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from datetime import date
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
 
 from hati.core import (
@@ -26,6 +28,7 @@ from hati.core import (
     replace,
 )
 from hati.core.wording import counted, suggestion
+from hati.document import duration
 from hati.harness import RULES
 from hati.project import Project
 from hati.studies.bisection import Bisection, BisectionConclusion, bisection_id
@@ -36,7 +39,7 @@ from hati.studies.gate import Gate, GateConclusion, gate_id, runs_to_decide
 from hati.studies.paired import PairedComparison, PairedConclusion, PairedDesign, Variant, paired_id, shared_metrics
 from hati.studies.replay import Replay, Replayed, ReplayOrder, replay_id
 from hati.subject import Revisions, duet_cores
-from hati.wiring.campaigns import Campaign, all_failed, campaign_of, never
+from hati.wiring.campaigns import Campaign, all_failed, campaign_of, never, run_cost
 from hati.wiring.kinds.bisection import BisectionRequest
 from hati.wiring.kinds.effect_drift import DriftRequest
 from hati.wiring.kinds.gate import GateRequest
@@ -44,7 +47,17 @@ from hati.wiring.kinds.paired import CompareRequest
 from hati.wiring.kinds.replay import NO_LIMIT, HistoryRequest
 from hati.wiring.kinds.screening import ScreeningRequest
 from hati.wiring.known.benchmarks import shown_in, statistics_of, warm_up_cuts, with_cuts
-from hati.wiring.known.screenings import affordable, benchmarks_of, questions, representatives, screened, working_space
+from hati.wiring.known.screenings import (
+    Representatives,
+    affordable,
+    as_begun,
+    begun_sizes,
+    benchmarks_of,
+    questions,
+    representatives,
+    screened,
+    working_space,
+)
 from hati.wiring.screening.campaign import chosen_metric, prepare_screening
 from hati.wiring.templates import parse_configuration
 from hati.wiring.workplace import Workplace
@@ -105,7 +118,8 @@ def _over(known: Campaign[Gate, GateConclusion]) -> bool:
 def prepare_gate(place: Workplace, request: GateRequest, *, fresh: bool) -> Campaign[Gate, GateConclusion]:
     """Find the campaign to resume, or number a new one: a check measures again unless it was interrupted.
 
-    A check that was interrupted after its last run, before its findings were recorded, only has to conclude.
+    One that goes on keeps the configurations with which it was begun, whatever the budget allows now. A check that was
+    interrupted after its last run, before its findings were recorded, only has to conclude.
 
     Raises:
         InputError: for an unknown revision or benchmark, or where the budget cannot decide.
@@ -115,24 +129,38 @@ def prepare_gate(place: Workplace, request: GateRequest, *, fresh: bool) -> Camp
     revision = revisions.find(request.revision)
     reference = _reference(place, revisions, revision, request.reference)
     given = request.budget or place.project.check.budget or f"{ROUNDS} rounds"
+    limits = Budget.parse(given, {"rounds": math.inf})
     runs = runs_to_decide(question, questions(place, request.benchmark))
-    most = affordable(place, request.benchmark, Budget.parse(given, {"rounds": math.inf}), runs)
-    chosen = representatives(_at(place, revisions, revision), request.benchmark, most)
-    cells = chosen.cells
-    budget = Budget.parse(given, {"rounds": 2 * len(cells)})
-    first = gate_id(cells, reference, revision, question, request.seed, place.measured_on.id)
+    most = affordable(place, request.benchmark, limits, runs)
+    at = _at(place, revisions, revision)
 
-    def prepared(study: StudyId) -> Campaign[Gate, GateConclusion]:
-        benchmarks = benchmarks_of(cells)
-        kept = statistics_of(place, study, question, benchmarks)
-        cuts = warm_up_cuts(place, study, benchmarks)
-        made = Gate(study, reference, revision, cells, question, budget, chosen.coverage, kept, cuts)
-        trees = revisions.trees(place.project.root)
-        choice = with_cuts(kept.to_json(), cuts) if kept.rows or cuts else ""
-        described, tasks = partial(_described_check, made), lambda: Plan.of(made.dry_run_tasks())
-        return Campaign(place, made, budget, benchmarks, described, tasks, choice, trees)
+    def identity(chosen: Representatives) -> StudyId:
+        return gate_id(chosen.cells, reference, revision, question, request.seed, place.measured_on.id)
 
-    return campaign_of(place, first, prepared, _over, fresh=fresh)
+    def campaign(chosen: Representatives) -> Campaign[Gate, GateConclusion]:
+        budget = Budget.parse(given, {"rounds": 2 * len(chosen.cells)})
+        benchmarks = benchmarks_of(chosen.cells)
+
+        def prepared(study: StudyId) -> Campaign[Gate, GateConclusion]:
+            kept = statistics_of(place, study, question, benchmarks)
+            cuts = warm_up_cuts(place, study, benchmarks)
+            made = Gate(study, reference, revision, chosen.cells, question, budget, chosen.coverage, kept, cuts)
+            trees = revisions.trees(place.project.root)
+            choice = with_cuts(kept.to_json(), cuts) if kept.rows or cuts else ""
+            described, tasks = partial(_described_check, place, made), partial(_dry_run, place, made)
+            return Campaign(place, made, budget, benchmarks, described, tasks, choice, trees)
+
+        return campaign_of(place, identity(chosen), prepared, _over, fresh=fresh)
+
+    chosen = representatives(at, request.benchmark, most)
+    sizes = () if fresh else begun_sizes(place, identity(chosen))
+    allowed = [size for size in sizes if size <= max(1.0, most) or math.isinf(limits.runs)]
+    for size in (each for begun in allowed for each in (begun, 1)):  # 1: without a suite, several may be listed
+        suite = representatives(at, request.benchmark, size)
+        known = campaign(as_begun(suite) if size < most else suite)
+        if known.evidence().runs:
+            return known
+    return campaign(chosen)
 
 
 def _at(place: Workplace, revisions: Revisions, revision: Revision) -> Workplace:
@@ -141,8 +169,36 @@ def _at(place: Workplace, revisions: Revisions, revision: Revision) -> Workplace
     return replace(place, revision=content or place.revision)
 
 
-def _described_check(study: Gate) -> str:
-    return f"{study.revision} against {study.reference}: {_cells_text(study)}, in rounds, until it is decided"
+def _described_check(place: Workplace, study: Gate) -> str:
+    what = f"{study.revision} against {study.reference}: {_cells_text(study)}, in rounds, until it is decided"
+    costs = _costs(place, study)
+    if costs is None:
+        return what
+    runs = runs_to_decide(study.question, len(study.groups))
+    needed = runs * sum(costs[cell.benchmark.name] for cell in study.cells)
+    if needed <= study.budget.seconds:
+        return what
+    return (
+        f"{what}; {duration(study.budget.seconds)} is too short for that: to find and confirm a change takes at least "
+        f"{runs * len(study.cells)} runs, about {duration(needed)}; give --budget {math.ceil(needed)}s or more"
+    )
+
+
+def _costs(place: Workplace, study: Gate) -> dict[str, float] | None:
+    """The seconds of a run of each benchmark, by name; None where one is unknown."""
+    known = {each.name: run_cost(place, each) for each in benchmarks_of(study.cells)}
+    costs = {name: cost.value for name, cost in known.items() if cost is not None}
+    return costs if len(costs) == len(known) else None
+
+
+def _dry_run(place: Workplace, study: Gate) -> Plan:
+    """The tasks of all possible rounds of exploring, as far as a budget in time is expected to go."""
+    tasks = study.dry_run_tasks()
+    costs = _costs(place, study) if math.isfinite(study.budget.seconds) else None
+    if costs is None:
+        return Plan.of(tasks)
+    ends = list(accumulate(costs[task.benchmark] for task in tasks))
+    return Plan.of(tasks[: max(1, bisect_right(ends, study.budget.seconds))])
 
 
 def _reference(place: Workplace, revisions: Revisions, revision: Revision, wanted: str | None) -> Revision:
@@ -176,7 +232,8 @@ def prepare_replay(place: Workplace, request: HistoryRequest, *, fresh: bool) ->
     line = tuple(_revisions_asked(revisions, request))
     limit = request.budget or NO_LIMIT  # None in records of earlier versions
     budget = Budget() if limit == NO_LIMIT else Budget.parse(limit)
-    most = affordable(place, request.benchmark, budget, len(line) * request.repetitions)
+    # What a run takes is known better as runs are made: a suite chosen by time would change when a history is resumed.
+    most = affordable(place, request.benchmark, Budget(budget.runs), len(line) * request.repetitions)
     chosen = representatives(_at(place, revisions, line[-1]), request.benchmark, most)
     cells = chosen.cells
     first = replay_id(cells, line, request.repetitions, order, request.seed, place.measured_on.id)

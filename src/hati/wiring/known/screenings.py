@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -22,6 +23,7 @@ from hati.core import (
     HatiError,
     InputError,
     Metric,
+    StudyId,
     generator,
     replace,
     setting_text,
@@ -291,11 +293,54 @@ def representatives(
 def affordable(place: Workplace, benchmark: str | None, budget: Budget, rounds: int) -> float:
     """The number of configurations per benchmark that a budget can run ``rounds`` times; infinite without a limit."""
     benchmarks = _benchmarks(place, benchmark)
-    most = budget.runs // (rounds * len(benchmarks))
+    most = budget.runs // (rounds * len(benchmarks)) if math.isfinite(budget.runs) else math.inf
     if math.isfinite(budget.seconds):
         costs = sum(known.value for each in benchmarks if (known := run_cost(place, each)))
         most = min(most, budget.seconds // (rounds * costs) if costs > 0.0 else math.inf)
     return most
+
+
+def begun_sizes(place: Workplace, study: StudyId) -> tuple[int, ...]:
+    """The sizes of suites with which a study was begun, also with other configurations, the newest campaign first.
+
+    A campaign without runs since the last screening or measured suite does not count: its suite is out of date.
+    """
+    spans, records, wanted = place.store.spans(), place.store.studies(), _apart_from_cells(study)
+    known = [spans[each.id.key].last for each in records if each.id.kind in _CHOOSING and each.id.key in spans]
+    since = max(known, default=datetime.min.replace(tzinfo=UTC))
+    machines = {study.machine, *place.measured_on.fingerprints}
+    return tuple(
+        _size_of_suite(each.id)
+        for each in reversed(records)
+        if (each.id.kind, each.id.seed) == (study.kind, study.seed) and each.id.machine in machines
+        if each.id.key in spans and spans[each.id.key].last > since and _apart_from_cells(each.id) == wanted
+    )
+
+
+_CHOOSING = frozenset({"screening", "suite"})
+"""The kinds of studies from which configurations are chosen."""
+
+
+def _apart_from_cells(study: StudyId) -> dict[str, object]:
+    """The parameters of a study, with the benchmarks of its cells in place of these."""
+    parameters = json.loads(study.parameters)
+    return {**parameters, "cells": {(name, definition) for name, definition, *_ in parameters["cells"]}}
+
+
+def _size_of_suite(study: StudyId) -> int:
+    """The largest number of cells of a benchmark."""
+    return max(Counter(name for name, *_ in json.loads(study.parameters)["cells"]).values())
+
+
+def as_begun(found: Representatives) -> Representatives:
+    """The configurations of a campaign that a larger budget continues: it is the first one that chose them."""
+    said = [
+        replace(each, source=each.source.replace(_NO_RUNS, _HAD_NO_RUNS), remedy=_AFRESH)
+        if each.remedy == _BUDGET
+        else each
+        for each in found.coverage
+    ]
+    return replace(found, coverage=tuple(said))
 
 
 def questions(place: Workplace, benchmark: str | None) -> int:
@@ -311,6 +356,9 @@ def _benchmarks(place: Workplace, name: str | None) -> tuple[Benchmark, ...]:
 
 
 _Found = tuple[list[Cell], Coverage]
+_NO_RUNS = "the budget has no runs for a suite of the"
+_HAD_NO_RUNS = "the budget with which it began had no runs for a suite of the"
+_AFRESH = "`--fresh` with a larger `--budget` covers all of the space."
 _BUDGET = "A larger `--budget` covers all of the space."
 _SCREEN = "`hati screen` finds which options matter; then all of the space is covered."
 
@@ -342,7 +390,7 @@ def _listed(
     source = "the default configuration" + (" and those of [check]" if len(chosen) > 1 else "")
     why, remedy = f"{benchmark.name} is not screened", _SCREEN
     if known and most < FEWEST_REPRESENTATIVES:
-        why, remedy = f"the budget has no runs for a suite of the {_sources(known)}", _BUDGET
+        why, remedy = f"{_NO_RUNS} {_sources(known)}", _BUDGET
     elif known:
         why, remedy = f"the constraints leave no suite of the {_sources(known)}", ""
     return cells, Coverage(benchmark.name, len(cells), _size(space), (), f"{source}: {why}", remedy)
