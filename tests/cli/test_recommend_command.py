@@ -67,7 +67,7 @@ def test_people_are_told_what_to_set_and_by_how_much_it_is_better(hati: Hati, fa
     assert "Set b=on" in page
     marked = hati("screen", ".", "--metric", "latency", "--budget", "32", "--recommend", "--format", "markdown").out
     assert "### Recommendation" in marked
-    assert "**Set b=on: latency is better by" in marked
+    assert "Set b=on: latency is better by" in marked
 
 
 def test_a_table_measured_once_is_looked_up_and_nothing_is_confirmed(hati: Hati, table: Path) -> None:
@@ -88,7 +88,7 @@ def test_a_table_with_noise_confirms(hati: Hati, table: Path) -> None:
     command = (*ON_TABLE, "--metric", "time", "--budget", "64", "--deviation", "2%", "--recommend", "--format", "json")
     (one,) = hati(*command).json["recommendation"]["configurations"]
     assert one["confirmed"]
-    assert one["pairs"] >= 6
+    assert one["pairs"] >= 5
 
 
 def test_where_nothing_matters_the_default_stays(hati: Hati, table: Path) -> None:

@@ -40,7 +40,7 @@ def test_candidates_without_figures_are_one_row_for_each_reason() -> None:
     assert table is not None
     assert [(row[0], row[1], row[3]) for row in table.rows] == [
         ("a=on", "ruled out by `recommend` in hati.toml", None),
-        ("b=on, e=on f=2", "not tried for lack of runs", None),
+        ("b=on, e=on f=2", "not tried, for lack of runs or of a predicted gain", None),
         ("c=on", "no gain shown", 4),
         ("d=on", "no gain shown", 4),
     ]

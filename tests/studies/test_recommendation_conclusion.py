@@ -7,10 +7,9 @@ import math
 import pytest
 
 from hati.core import Better, Configuration, Metric
-from hati.document.document import Document, Shown
+from hati.document.document import Shown
 from hati.document.publishing import publish
 from hati.render import to_plain
-from hati.render.terminal import document_text
 from hati.studies.recommendation.conclusion import MetricChange, RecommendationConclusion, Recommended
 from hati.studies.recommendation.document import (
     RecommendationJson,
@@ -72,6 +71,23 @@ def test_where_nothing_is_better_there_is_one_sentence_and_no_empty_table() -> N
     start = Configuration({"a": "off"})
     metric = Metric("m", "s", Better.LOWER)
     found = RecommendationConclusion("r", "s", "x", metric, start, (), False, 5, 10, 10, 0, (), 1.0, ())
-    text = document_text(Document("Screening", "", sections=(recommendation_part(found),)))
-    assert text.count("Nothing to set") == 1
-    assert "Settings and their gains" not in text
+    assert recommendation_answer(found).count("Nothing to set") == 1
+    assert recommendation_part(found) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "interval", "remaining"),
+    [
+        (0.1, (-0.1, 0.3), "about 18 more pairs would decide, if the change stays as it is"),
+        (-0.1, (-0.3, 0.1), "no setting is shown to be better"),
+    ],
+)
+def test_what_is_not_confirmed_says_what_would_decide(
+    change: float, interval: tuple[float, float], remaining: str
+) -> None:
+    metric = Metric("m", "1/s", Better.HIGHER)
+    found = MetricChange(metric, None, None, 1.0, 1.0, change, interval, pairs=5)
+    one = Recommended(Configuration({"a": "on"}), (("a", "on"),), "m", (found,), (), ())
+    start = Configuration({"a": "off"})
+    whole = RecommendationConclusion("r", "s", "x", metric, start, (one,), False, 5, 10, 10, 0, (), 1.0, ())
+    assert recommendation_answer(whole).endswith(f"; {remaining}.")

@@ -74,7 +74,7 @@ def study(
     tried = tuple(Candidate(name, "on", configured(name, space=space), 0.1) for name in candidates)
     return Recommendation(
         id=recommendation_id(
-            screening="screening-1", metric="time", relevant=0.01, budget="60", seed=1, machine="fake", revision="1"
+            screening="screening-1", metric="time", relevant=0.01, budget="60", seed=2, machine="fake", revision="1"
         ),
         screening="screening-1",
         subject="program",
@@ -228,6 +228,34 @@ def test_a_candidate_that_is_left_for_itself_is_confirmed_at_once() -> None:
     (one,) = conclusion.recommended
     assert (one.set, one.confirmed) == ((("a", "on"),), True)
     assert left_out(conclusion) == dict.fromkeys("cdefg", "no gain")
+
+
+def predicted(gains: dict[str, float], runs: int) -> Recommendation:
+    space = Space(tuple(Option(name, ("off", "on"), default="off") for name in gains))
+    tried = tuple(Candidate(name, "on", configured(name, space=space), gain) for name, gain in gains.items())
+    made = study("a", runs, space=space)
+    return replace(made, wanted=replace(made.wanted, candidates=tried))
+
+
+def test_a_large_gain_that_the_follow_up_could_not_show_is_confirmed_before_a_predicted_loss() -> None:
+    def noisy(task: Task) -> dict[str, list[float]]:
+        noise = 0.12 * float(generator(1, task.id).standard_normal())
+        gain = 0.35 if task.configuration.get("a") == "on" else 0.0
+        return {"time": [math.exp(noise - gain)], "size": [1.0]}
+
+    made = predicted({**dict.fromkeys("abcdefghijk", 0.1), "loss": -0.06}, 60)
+    conclusion, evidence = concluded(made, noisy)
+    first, second = made.rounds(evidence)
+    assert (first.stage, first.blocks, len(first.configurations)) == (FOLLOW_UP, 2, 12)
+    assert not any(each.selected for each in conclusion.followed_up)
+    assert (second.settings, second.blocks) == ((("a", "on"),), 18)
+    assert [one.set for one in conclusion.recommended if one.confirmed] == [(("a", "on"),)]
+    assert left_out(conclusion)["loss"] == "not tried"
+
+
+def test_a_predicted_loss_without_a_follow_up_is_not_confirmed() -> None:
+    conclusion, evidence = concluded(predicted({"a": -0.06}, 60), times)
+    assert (conclusion.recommended, evidence.runs) == ((), ())
 
 
 def test_few_runs_follow_up_several_candidates_by_a_pooled_variance() -> None:

@@ -290,7 +290,7 @@ def _good(metric: Metric, interval: tuple[float, float] | None) -> bool:
 
 FEWEST_PAIRS = 5
 MOST_PAIRS = 30
-RULES_VERSION = 2
+RULES_VERSION = 3
 """The version of the rules for rounds: campaigns by other versions are not continued or reported."""
 FEWEST_BLOCKS = 2
 """The fewest blocks of a follow-up. With 28 runs they allow four candidates; four blocks would allow one."""

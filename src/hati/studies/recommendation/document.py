@@ -40,7 +40,7 @@ _FROM_ZERO = "the default's mean is 0"
 _REASONS = {
     LeaveReason.RULED_OUT: "ruled out by `recommend` in hati.toml",
     LeaveReason.RULED_OUT_TOGETHER: "needs, with the others, a setting ruled out by `recommend` in hati.toml",
-    LeaveReason.NOT_TRIED: "not tried for lack of runs",
+    LeaveReason.NOT_TRIED: "not tried, for lack of runs or of a predicted gain",
     LeaveReason.UNFINISHED: "the budget ended in the follow-up",
     LeaveReason.NOT_MEASURED: "all runs failed",
     LeaveReason.NO_GAIN: "no gain shown",
@@ -348,9 +348,21 @@ def _sentence(one: Recommended, conclusion: RecommendationConclusion) -> str:
         worse = (change.change > 0.0) == (change.metric.better is Better.LOWER)
         return f"{start}? Not recommended: {changed}, {'and' if worse else 'but'} breaks {broken_rules(broken)}"
     if not change.confirmed:
-        verdict = "It is worse" if _verdict(change, looked_up=False) == "worse" else "Not confirmed"
-        return f"{start}? {verdict}: {changed}{_around(change.interval)}"
+        worse = _verdict(change, looked_up=False) == "worse"
+        verdict, remaining = ("It is worse", "") if worse else ("Not confirmed", _remaining(change, change.interval))
+        return f"{start}? {verdict}: {changed}{_around(change.interval)}{remaining}"
     return f"{start}{_confirmed(one, change.interval, conclusion)}"
+
+
+def _remaining(change: MetricChange, interval: tuple[float, float]) -> str:
+    """The number of further pairs that would show the measured change, if it is a gain."""
+    found, bound = change.change or 0.0, interval[1] if change.metric.better is Better.LOWER else interval[0]
+    gains = (found < 0.0) == (change.metric.better is Better.LOWER) and found != 0.0
+    if not gains or min(found, bound) <= -1.0 or not math.isfinite(max(found, bound)):
+        return "; no setting is shown to be better"
+    ratio = (math.log1p(found) - math.log1p(bound)) / math.log1p(found)
+    more = math.ceil(change.pairs * ratio**2) - change.pairs
+    return f"; about {counted(max(1, more), 'more pair')} would decide, if the change stays as it is"
 
 
 def _confirmed(one: Recommended, interval: tuple[float, float], conclusion: RecommendationConclusion) -> str:
@@ -412,8 +424,12 @@ def _nothing(conclusion: RecommendationConclusion) -> str:
     return f"Nothing to set for {conclusion.metric.name}: no configuration is predicted to be better than the default"
 
 
-def recommendation_part(conclusion: RecommendationConclusion) -> Part:
-    """What to set, as a part of a screening's document."""
+def recommendation_part(conclusion: RecommendationConclusion) -> Part | None:
+    """The tables of a recommendation, for a document that ends its answer with ``recommendation_answer``.
+
+    None if there is nothing to list.
+    """
     left_out, table = left_out_table(conclusion), recommendation_table(conclusion)
-    settings = table if table.rows else Prose(table.notes)
-    return Part("Recommendation", recommendation_answer(conclusion), tuple(filter(None, (settings, left_out))))
+    notes = Prose(table.notes) if table.notes else None
+    found = tuple(each for each in (table if table.rows else notes, left_out) if each is not None)
+    return Part("Recommendation", "", found) if found else None

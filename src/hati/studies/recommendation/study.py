@@ -63,9 +63,10 @@ class Recommendation(Struct, frozen=True, dict=True):
     baseline: as many as a part of the runs allows, then the next ones until one is better. The settings that are better
     there are confirmed by fresh runs: the configuration against the baseline, and against itself without each setting.
     A setting without a confirmed gain is left out, and the rest is confirmed by fresh runs again, or the next
-    candidates are followed up; if the budget ends before that, one of two settings may be confirmed alone. The
-    rounds share the error: each round after which settings may be dropped spends half of the rest. A round is judged
-    once, after its last run or when the time for the runs is spent; nothing is confirmed before.
+    candidates are followed up; if the budget ends before that, one of two settings may be confirmed alone. If none is
+    left to follow up, the largest gain is confirmed that a follow-up found but could not show, or that is predicted.
+    The rounds share the error: each round after which settings may be dropped spends half of the rest. A round is
+    judged once, after its last run or when the time for the runs is spent; nothing is confirmed before.
 
     ``metrics`` has the requested one first. ``looked_up`` is true if runs come from a table that has each once.
     ``relevant`` is the fraction below which a gain does not matter; ``keep`` are rules that have to be shown, too.
@@ -141,16 +142,20 @@ class Recommendation(Struct, frozen=True, dict=True):
     def _steps(self, evidence: Evidence) -> Iterator[RoundStep]:
         """The rounds as far as they are decided, and the settings that each leaves to be confirmed.
 
-        An arm that is the last, or for which the runs do not suffice together with others, is confirmed at once.
+        If the runs do not suffice to follow up several arms, the settings with the largest gain are confirmed at once;
+        without a follow-up, settings with a predicted loss are not.
         """
         left, alpha = self.wanted.runs, 1.0 - CONFIDENCE
         waiting, settings, number = self._arms, _NONE, 1
         followed, rounds = list[Round](), list[Round]()
-        while alpha > _NO_ERROR_LEFT and (settings or waiting):
-            each = None if settings else self._follow_up(waiting, left, sum(one.blocks for one in followed))
+        while alpha > _NO_ERROR_LEFT:
+            first = sum(one.blocks for one in followed)
+            each = self._follow_up(waiting, left, first) if waiting and not settings else None
             if each is None:
                 if not settings:
-                    settings, waiting = waiting[0].settings, waiting[1:]
+                    hopeful = tuple(arm for arm in waiting if self._predicted[arm.configuration] >= 0.0)
+                    settings = self._most_promising(hopeful, rounds, evidence)
+                    waiting = tuple(arm for arm in hopeful if arm.settings != settings)
                 each = self._confirmation(number, settings, left, alpha, waiting)
             if each is None:
                 return
@@ -165,6 +170,23 @@ class Recommendation(Struct, frozen=True, dict=True):
                 waiting = tuple(arm for arm in waiting if arm.configuration not in each.configurations)
             else:
                 alpha, number = alpha - each.alpha, number + 1
+
+    def _most_promising(self, waiting: Sequence[Arm], rounds: Sequence[Round], evidence: Evidence) -> Settings:
+        """The settings with the largest gain that no round confirmed yet; none if there are none.
+
+        Gains are predicted for arms without runs, and measured for arms of a follow-up that chance rarely explains.
+        """
+        judged = self._judgement(evidence)
+        gains = {arm.settings: self._predicted[arm.configuration] for arm in waiting}
+        asked = {pair for each in rounds for pair in each.settings}
+        for each in (one for one in rounds if one.stage == FOLLOW_UP):
+            changes = judged.followed_up(each)
+            for arm in self._tried(each):
+                found = changes.get(arm.configuration)
+                possible = found is not None and judged.convincing(found) and not set(arm.settings) <= asked
+                if found is not None and possible and not judged.broken(arm.configuration, FOLLOW_UP):
+                    gains[arm.settings] = judged.sign * found.middle
+        return max(gains, key=lambda settings: gains[settings], default=_NONE)
 
     def _asked(self, rounds: Iterable[Round]) -> frozenset[str]:
         """The ids of the tasks of rounds; a table has each configuration once, the baseline over all rounds."""
@@ -187,6 +209,13 @@ class Recommendation(Struct, frozen=True, dict=True):
         best = [Arm(settings(one.configuration), one.configuration) for one in self.wanted.recommended]
         known = {arm.configuration for arm in tried}
         return (*(arm for arm in best if arm.configuration not in known), *tried)
+
+    @cached_property
+    def _predicted(self) -> dict[Configuration, float]:
+        """The predicted gain of each arm's configuration, below 0 for a loss."""
+        sign, metric = self._judgement(Evidence()).sign, self.metrics[0].name
+        best = {one.configuration: sign * (one.changes.get(metric) or 0.0) for one in self.wanted.recommended}
+        return best | {one.configuration: one.gain for one in self.wanted.candidates}
 
     def _follow_up(self, arms: tuple[Arm, ...], runs: int, first: int) -> Round | None:
         """A follow-up of the first arms, as many as a part of the runs allows; None if this is only one."""

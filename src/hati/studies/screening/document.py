@@ -27,7 +27,7 @@ from hati.studies.known import Knowledge, known_facts
 from hati.studies.recalibration import EffectChanges
 from hati.studies.recalibration.document import changes_table
 from hati.studies.recommendation import RecommendationConclusion
-from hati.studies.recommendation.document import recommendation_part
+from hati.studies.recommendation.document import recommendation_answer, recommendation_part
 from hati.studies.screening import Effect, ScreeningConclusion
 from hati.studies.screening.figures import half_normal, interactions, main_effects, means_table, pareto, run_order
 from hati.studies.screening.support import (
@@ -301,13 +301,13 @@ def screening_document(
     now = known_facts(known) if known else ()
     return Document(
         f"{conclusion.subject}: which options matter for {conclusion.metric.name}",
-        " ".join(filter(None, (answer(conclusion), dominating))),
+        " ".join(filter(None, (answer(conclusion), dominating, recommendation_answer(advice) if advice else ""))),
         facts=_facts(conclusion),
         sections=(
             *_tables(conclusion),
             *screening_charts(conclusion),
             *((changes_table(changes),) if changes else ()),
-            *((recommendation_part(advice),) if advice else ()),
+            *filter(None, (recommendation_part(advice),) if advice else ()),
             *((Facts("Known now", now),) if now else ()),
         ),
         failures=conclusion.failures,
