@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from hati.cli.output import write_files
 from hati.whole_files import durable_file, replace_file
 
 
@@ -65,3 +66,53 @@ def test_a_kill_leaves_the_old_content(tmp_path: Path) -> None:
     )
     assert subprocess.run([sys.executable, "-c", program, str(file)], check=False).returncode == -9
     assert file.read_bytes() == b"old"
+
+
+def replace_as_init_does(file: Path, pieces: list[bytes]) -> None:
+    write_files({file: b"".join(pieces).decode()})
+
+
+WRITERS = pytest.mark.parametrize("replace", [replace_file, replace_as_init_does])
+
+
+@WRITERS
+def test_a_pipe_is_written_to(tmp_path: Path, replace: Callable[[Path, list[bytes]], None]) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    keep = os.open(pipe, os.O_RDWR)  # so that nobody waits for the other end
+    try:
+        replace(pipe, [b"one ", b"two"])
+        assert pipe.is_fifo()
+        assert os.read(keep, 100) == b"one two"
+    finally:
+        os.close(keep)
+    assert names(tmp_path) == ["pipe"]
+
+
+@WRITERS
+def test_a_link_stays_and_its_target_is_replaced(tmp_path: Path, replace: Callable[[Path, list[bytes]], None]) -> None:
+    folder, link = tmp_path / "folder", tmp_path / "link"
+    folder.mkdir()
+    link.symlink_to("folder/real")
+    replace(link, [b"one"])
+    (folder / "real").chmod(0o600)
+    replace(link, [b"two"])
+    assert link.is_symlink()
+    assert ((folder / "real").read_bytes(), (folder / "real").stat().st_mode & 0o777) == (b"two", 0o600)
+    assert (names(tmp_path), names(folder)) == (["folder", "link"], ["real"])
+
+
+@WRITERS
+def test_permissions_are_kept(tmp_path: Path, replace: Callable[[Path, list[bytes]], None]) -> None:
+    file = tmp_path / "a"
+    file.touch(0o600)
+    replace(file, [b"x"])
+    assert (file.read_bytes(), file.stat().st_mode & 0o777) == (b"x", 0o600)
+
+
+def test_a_link_to_itself_is_an_error(tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(link)
+    with pytest.raises(OSError, match="symbolic links"):
+        replace_file(link, [b"x"])
+    assert link.is_symlink()

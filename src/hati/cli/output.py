@@ -16,7 +16,7 @@ import typer
 
 from hati.core import HatiError, InputError, MeasurementError
 from hati.file_errors import FULL, free_text, write_error
-from hati.whole_files import durable_file, replace_file
+from hati.whole_files import prepared_file, replace_file
 
 if TYPE_CHECKING:
     from msgspec import Struct
@@ -74,11 +74,7 @@ def write_pieces(pieces: Iterable[str | bytes], output: str = STDOUT) -> None:
     path = Path(output)
     _refuse_kept(path)
     try:
-        if path.exists() and not path.is_file():  # a device or a pipe cannot be replaced
-            with path.open("wb") as file:
-                file.writelines(data)
-        else:
-            replace_file(path, data)
+        replace_file(path, data)
     except OSError as error:
         raise write_error(path, error, "name another file") from error
     from hati.subject.folders import remember_output
@@ -163,12 +159,12 @@ def check_output(output: str, *inputs: Path, project: Path | None = None, option
     _refuse_kept(path, option)
     if path.exists() and not path.is_file() and not path.is_dir():  # a device or a pipe
         return
-    reason = ""
+    reason, folder = "", path.resolve().parent
     if path.is_dir():
         reason = os.strerror(errno.EISDIR)
-    elif not path.parent.is_dir():
+    elif not folder.is_dir():
         reason = os.strerror(errno.ENOENT)
-    elif not os.access(path.parent, os.W_OK):
+    elif not os.access(folder, os.W_OK):
         reason = os.strerror(errno.EACCES)
     if reason:
         raise _unwritable(path, reason, option)
@@ -237,11 +233,11 @@ def write_files(texts: Mapping[Path, str]) -> None:
             raise write_error(folder, error, "name another one", "made") from error
     with ExitStack() as complete:
         try:
-            written = {}
+            prepared = {}
             for path, text in texts.items():
-                written[path] = complete.enter_context(durable_file(path.parent, [text.encode()]))
-            for path, aside in written.items():
-                aside.replace(path)
+                prepared[path] = complete.enter_context(prepared_file(path, [text.encode()]))
+            for path in texts:
+                prepared[path]()
         except OSError as error:
             raise write_error(path, error, "name another file by --output") from error
 

@@ -334,7 +334,7 @@ def calibrate_kernels(now: datetime, announce: Announce, save: Path | None = Non
         LoadDriverError: where a kernel cannot be measured.
         InputError: where the file cannot be written.
     """
-    if save is not None:
+    if save is not None and (save.is_file() or not save.exists()):  # else a device or a pipe
         _prepare_writable(save.resolve().parent, "name another file")
     with measuring_alone("probe calibrate", announce), TemporaryDirectory(prefix="hati-") as folder:
         made = calibrate_machine(now, announce, CALIBRATED, Path(folder))
