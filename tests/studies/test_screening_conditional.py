@@ -15,7 +15,7 @@ from hati.design import Levels
 from hati.space import Option, Space
 from hati.studies.screening.changes import Readable
 from hati.studies.screening.conclusion import Effect, EffectScale
-from hati.studies.screening.population import Population
+from hati.studies.screening.population import ValidPopulation
 from hati.studies.screening.runs import Units
 from hati.studies.screening.screening_model import ShownEffects, conditional_effects, effects_at
 
@@ -26,7 +26,7 @@ def shown(place: Space, levels: Levels, values: FloatArray, effects: Sequence[Ef
     zeros = np.zeros(len(levels), dtype=np.intp)
     units = Units(levels, zeros, np.arange(len(levels)), zeros)
     readable = Readable(values, EffectScale.RAW, 1.0)
-    return ShownEffects(place, Population.of(place, 1), units, readable, 0.01, tuple(effects), place.names)
+    return ShownEffects(place, ValidPopulation.of(place, 1), units, readable, 0.01, tuple(effects), place.names)
 
 
 def important(options: tuple[str, ...], contrast: float) -> Effect:

@@ -15,7 +15,7 @@ from hati.space import Option, Space, enumerate_configurations, parse_formula
 from hati.studies.screening.changes import Readable
 from hati.studies.screening.conclusion import EffectScale
 from hati.studies.screening.model import ModelFit, model_terms
-from hati.studies.screening.population import Population
+from hati.studies.screening.population import ValidPopulation
 
 SWITCH = (False, True)
 NESTED = Space(
@@ -60,7 +60,7 @@ def additive(rows: Levels, parts: Sequence[FloatArray]) -> FloatArray:
 def fitted(space: Space, rows: Levels, values: FloatArray) -> ModelFit:
     sizes = [len(option.settings) for option in space.options]
     terms = model_terms(Model.of_order(sizes, 1), rows, np.zeros(len(rows), dtype=np.intp))
-    return ModelFit.of(terms, tuple(terms), sizes, values, Population.of(space, 1))
+    return ModelFit.of(terms, tuple(terms), sizes, values, ValidPopulation.of(space, 1))
 
 
 @given(space=tied_spaces(), data=st.data())
@@ -86,10 +86,10 @@ def test_means_are_those_of_the_valid_configurations(space: Space, data: st.Data
 
 
 def test_options_that_nothing_ties_are_not_listed() -> None:
-    found = Population.of(NESTED, 1)
+    found = ValidPopulation.of(NESTED, 1)
     assert found.levels[:, :2].tolist() == [[0, INACTIVE], [1, 0], [1, 1]]
     assert (found.levels[:, 2:] == INACTIVE).all()
-    assert Population.of(Space(NESTED.options[2:]), 1).levels.tolist() == [[INACTIVE, INACTIVE]]
+    assert ValidPopulation.of(Space(NESTED.options[2:]), 1).levels.tolist() == [[INACTIVE, INACTIVE]]
 
 
 def test_95_percent_intervals_cover_means_and_changes() -> None:

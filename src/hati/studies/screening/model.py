@@ -33,7 +33,7 @@ from hati.stats import (
 from hati.stats.terms import added_basis, orthogonal_part, spanned
 from hati.studies.screening.changes import BaseMean, EffectContrast, Readable
 from hati.studies.screening.conclusion import EffectScale, Noise
-from hati.studies.screening.population import Cell, Population
+from hati.studies.screening.population import Cell, ValidPopulation
 from hati.studies.screening.runs import Units, choose_scale_of_model, model_units
 
 _TINY = 1e-9
@@ -48,7 +48,7 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
     ``df`` degrees of freedom, None without any.
     """
 
-    population: Population
+    population: ValidPopulation
     columns: FloatArray
     places: dict[Term, slice]
     values: FloatArray
@@ -60,7 +60,7 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
         chosen: Sequence[Term],
         sizes: Sequence[int],
         values: FloatArray,
-        population: Population | None = None,
+        population: ValidPopulation | None = None,
     ) -> ModelFit:
         """Fit the chosen terms; the population is by default all combinations of options with ``sizes`` settings."""
         places, start = dict[Term, slice](), terms.always.shape[1]
@@ -68,7 +68,7 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
             places[term] = slice(start, start + terms.columns[term].shape[1])
             start = places[term].stop
         columns = np.hstack([terms.always, *(terms.columns[term] for term in chosen)])
-        return cls(population or Population.unconstrained(sizes), columns, places, values)
+        return cls(population or ValidPopulation.unconstrained(sizes), columns, places, values)
 
     @property
     def always(self) -> FloatArray:
@@ -375,7 +375,7 @@ def analyse_model(
     relevant: float,
     machines: Index | None = None,
     order: FloatArray | None = None,
-    population: Population | None = None,
+    population: ValidPopulation | None = None,
 ) -> ModelAnalysis:
     """Estimate and judge the effects on the mean, from the runs of any design.
 
@@ -422,7 +422,7 @@ def analyse_model_variance(
     relevant: float,
     machines: Index | None = None,
     order: FloatArray | None = None,
-    population: Population | None = None,
+    population: ValidPopulation | None = None,
 ) -> ModelAnalysis:
     """Estimate and judge the main effects on ln s^2, a logarithm already: fractions are of the variance s^2."""
     alone = Model(model.sizes, tuple(term for term in model.terms if len(term) == 1))
@@ -451,7 +451,7 @@ def _analysis(
     *,
     alpha: float,
     relevant: float,
-    population: Population | None,
+    population: ValidPopulation | None,
 ) -> ModelAnalysis:
     terms = model_terms(model, units.levels, units.blocks, units.order)
     decided = units.values(readable.values)

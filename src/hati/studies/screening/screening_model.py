@@ -25,7 +25,7 @@ from hati.studies.screening.conclusion import (
     Options,
 )
 from hati.studies.screening.model import ModelAnalysis, ModelFit, analyse_model, analyse_model_variance, model_terms
-from hati.studies.screening.population import Cell, Population
+from hati.studies.screening.population import Cell, ValidPopulation
 from hati.studies.screening.reruns import FLIP_STAGE, flip_stage, is_of_flip, run_key, suspected
 from hati.studies.screening.runs import MeasuredDesign, Units, choose_scale_of_model, model_units
 
@@ -68,9 +68,9 @@ class ScreeningModel(Struct, frozen=True, dict=True):
         return among.levels if len(among.levels) else among.draw(_POPULATION, rng)
 
     @cached_property
-    def valid(self) -> Population:
+    def valid(self) -> ValidPopulation:
         """The valid configurations, over which means are taken."""
-        return Population.of(self.space, self.seed)
+        return ValidPopulation.of(self.space, self.seed)
 
     def analysis(self, found: MeasuredDesign) -> ModelAnalysis:
         """The analysis of the runs."""
@@ -164,7 +164,7 @@ class ShownEffects(Struct, frozen=True, eq=False, dict=True):
     """
 
     space: Space
-    population: Population
+    population: ValidPopulation
     units: Units
     readable: Readable
     relevant: float

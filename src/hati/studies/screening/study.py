@@ -32,7 +32,7 @@ from hati.studies.screening.model import always_there
 from hati.studies.screening.planning.fractions import Choice, FractionRequest, design_summary
 from hati.studies.screening.planning.models import ALPHA
 from hati.studies.screening.planning.tasks import STAGE, design_tasks, tasks_left
-from hati.studies.screening.population import Population
+from hati.studies.screening.population import ValidPopulation
 from hati.studies.screening.reruns import (
     RERUN_STAGE,
     blocks_of_tasks,
@@ -192,7 +192,7 @@ class Screening(DesignedScreening[Choice], frozen=True, dict=True):
         rows = levels([run.task.configuration for run in found.runs], self.space)
         return ShownEffects(
             self.space,
-            Population.unconstrained([len(option.settings) for option in self.space.options]),
+            ValidPopulation.unconstrained([len(option.settings) for option in self.space.options]),
             configuration_units(rows, found.blocks, found.machines, found.in_time),
             _readable(found, analysis),
             self.relevant,
