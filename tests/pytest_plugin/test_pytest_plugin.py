@@ -16,9 +16,12 @@ import pytest
 
 import hati
 from forked import LIBRARIES
+from hati import core
 from hati.core import InputError
+from hati.harness import interference
 from hati.logic.interpret import FormulaVerdict
 from hati.pytest_plugin.collecting import FormulaReport, Measurements
+from hati.store.sql import SqlStore
 
 pytest_plugins = ["pytester"]
 
@@ -328,6 +331,22 @@ def total(values):
     done = pytester.runpytest_inprocess("-p", "no:xdist", "--hati", "--hati-budget=80")
     done.assert_outcomes(passed=1, failed=1)
     done.stdout.fnmatch_lines(["VIOLATED: total: cpu(SELF*numbers*(2000)) <= cpu(quick*", "  at test_speed.py:*"])
+
+
+def test_the_summary_warns_of_runs_that_other_programs_disturbed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    record = SqlStore.record
+
+    def busy(store: SqlStore, made: core.Run) -> bool:
+        assert made.resources is not None
+        used = core.replace(made.resources, wall_time=1.0, user_time=0.1, system_time=0.0, pressure=0.9, steal=0.0)
+        return record(store, core.replace(made, resources=used))
+
+    monkeypatch.setattr(SqlStore, "record", busy)
+    assert "were disturbed" not in run("--hati", "formulas.spl::ordered").stdout.str()
+    monkeypatch.setattr(interference, "MANY", 0.1)
+    run("--hati", "formulas.spl::ordered").stdout.fnmatch_lines(
+        ["hati: warning: * runs were disturbed by other programs (the first: tasks waited for a CPU 90% of the time*"]
+    )
 
 
 def test_formulas_of_all_files_are_bounded_together(

@@ -17,6 +17,7 @@ from msgspec import Struct
 from hati.core import Evidence, HatiError, InputError, MeasurementError, Plan, Run, replace
 from hati.core.wording import counted
 from hati.document import duration
+from hati.harness.document import load_warning_of
 from hati.logic.interpret import FormulaVerdict
 from hati.python import has_statements
 from hati.studies.assertion import (
@@ -239,7 +240,10 @@ class Measurements:
         finally:
             display.end()
         self._costs += [f"{before}{_cost(found)}", *_budget_advice(found, prepared.least)]
-        book = prepared.study.book(prepared.evidence())
+        evidence = prepared.evidence()
+        if warning := load_warning_of(evidence.runs):
+            self._costs.append(f"warning: {warning}")
+        book = prepared.study.book(evidence)
         return (_judgement(each, book, cost.booked) for each, cost in zip(found.answers, found.costs, strict=True))
 
 
