@@ -197,7 +197,7 @@ def test_the_environment_is_the_runs_own(project: Path, capfd: Capture) -> None:
     capfd.readouterr()
     change(project, "{env:EVENTS_FILE}", "{env:NO_SUCH_VARIABLE}")
     measure("threads=2", status=4)
-    assert "unknown placeholder {env:NO_SUCH_VARIABLE}" in capfd.readouterr().err
+    assert "the environment variable 'NO_SUCH_VARIABLE' is not set; set it, as in" in capfd.readouterr().err
 
 
 def test_root_runs_programs_as_another_user(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

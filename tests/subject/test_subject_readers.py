@@ -114,6 +114,10 @@ class TestHati:
         with pytest.raises(InputError, match=words):
             values(line.encode())
 
+    def test_a_metric_of_the_process_names_its_reader(self) -> None:
+        with pytest.raises(InputError, match=r"no metric 'wall_time', only 'size'.*reader = .process"):
+            values(lines({"metric": "size", "value": 1}), metrics=(Metric("wall_time", "s"),))
+
     def test_the_line_is_named(self) -> None:
         with pytest.raises(InputError, match="standard output:3:"):
             values(b'a\n\n{"metric": "latency", "value": null}\n')

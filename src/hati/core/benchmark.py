@@ -376,7 +376,7 @@ def fill(text: str, values: Mapping[str, str]) -> str:
         elif piece.name in values:
             parts.append(values[piece.name])
         else:
-            raise unknown(text, piece, values)
+            raise _without_value(text, piece, values)
     return "".join(parts)
 
 
@@ -389,6 +389,17 @@ def fill_known(text: str, values: Mapping[str, str]) -> str:
     'size 100: (\\d{1,3})'
     """
     return _UNESCAPED.sub(lambda found: values.get(found[1], found[0]), text)
+
+
+_VARIABLE = "env:"
+
+
+def _without_value(text: str, placeholder: Placeholder, known: Collection[str]) -> PlaceholderError:
+    if not placeholder.name.startswith(_VARIABLE):
+        return unknown(text, placeholder, known)
+    variable = placeholder.name.removeprefix(_VARIABLE)
+    message = f"{{{placeholder.name}}}: the environment variable {variable!r} is not set"
+    return PlaceholderError(message, text, placeholder.offset, fix=f"set it, as in `export {variable}=...`")
 
 
 def unknown(text: str, placeholder: Placeholder, known: Collection[str]) -> PlaceholderError:

@@ -141,6 +141,8 @@ def _correction(benchmark: Benchmark, error: MissingMetricError) -> str:
     own = "field" if error.metric in dict(benchmark.reader.fields) else "name"
     key, place = _KEYS.get(benchmark.reader.kind, own), dict(benchmark.metric_places).get(error.metric)
     where = f"`{key}` at {place}" if place else f"`{key}` of the metric"
+    if own == key == "name" and error.metric in UNITS:
+        return f'correct {where}, or write `reader = "process"`, which measures {error.metric!r}'
     return f"{error.fix} ({where})" if error.fix else f"correct {where}"
 
 
