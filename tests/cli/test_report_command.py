@@ -263,8 +263,13 @@ def test_a_study_is_named_by_as_much_of_its_key_as_is_listed(tmp_path: Path, hat
     assert shown == [key.rpartition("-")[0] for key in keys]
     for verb in ("runs", "export", "report"):
         assert hati_here(verb, "--study", shown[1]).out == hati_here(verb, "--study", keys[1]).out != ""
+    several = f"2 studies begin with 'measurement'; there are: {', '.join(keys)}"
+    assert several in hati_here("runs", "--study", "measurement").err
     for key, reason in (
-        ("measurement", f"2 studies begin with 'measurement'; there are: {', '.join(keys)}"),
+        ("m", "'m' is not the key of a study; give one that `hati studies` lists; those that begin with it: "),
+        ("measurement", f"those that begin with it: {', '.join(keys)}"),
+        (keys[1][:-1], f"those that begin with it: {keys[1]}"),
+        (shown[1][:-1], "those that begin with it: "),
         ("", "there is no study "),
     ):
         done = hati_here("forget", "--study", key)
@@ -272,6 +277,9 @@ def test_a_study_is_named_by_as_much_of_its_key_as_is_listed(tmp_path: Path, hat
         assert reason in done.err
     assert hati_here("forget", "--study", shown[0]).out == f"6 runs of {keys[0]} forgotten\n"
     assert [each["study"] for each in hati_here("studies", "--format", "json").json] == keys[1:]
+    done = hati_here("forget", "--study", "m")
+    assert (done.status, done.out) == (2, "")
+    assert f"those that begin with it: {keys[1]}" in done.err
 
 
 def test_a_study_without_runs_is_listed_as_one(tmp_path: Path, hati_here: Hati) -> None:

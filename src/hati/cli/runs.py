@@ -46,6 +46,10 @@ _SHOWN = 1000
 _Study = Annotated[
     str | None, typer.Option("--study", metavar="KEY", help="Runs of this study only: its key, or the beginning of it.")
 ]
+_ForgottenStudy = Annotated[
+    str | None,
+    typer.Option("--study", metavar="KEY", help="Runs of this study only: its key, as `hati studies` lists it."),
+]
 _Task = Annotated[str | None, typer.Option("--task", metavar="ID", help="Runs whose task id begins with ID.")]
 _Last = Annotated[
     int | None,
@@ -175,7 +179,7 @@ def coverage(
 
 def forget(
     path: ProjectPath = HERE,
-    study: _Study = None,
+    study: _ForgottenStudy = None,
     task: _Task = None,
     benchmark: BenchmarkName = None,
     everything: _All = False,
@@ -185,7 +189,7 @@ def forget(
     from hati.core.wording import counted
     from hati.store import Selection
     from hati.wiring import existing_store
-    from hati.wiring.known.named import study_named
+    from hati.wiring.known.named import study_to_forget
 
     if everything == (Selection(study, benchmark, task) != Selection()):
         raise InputError(
@@ -193,7 +197,7 @@ def forget(
             fix="give --study, --task or --benchmark, or --all alone; `hati runs` lists them",
         )
     place = existing_store(path, store)
-    key = None if study is None else study_named(place.studies(), study, "the store is empty").id.key
+    key = None if study is None else study_to_forget(place.studies(), study).id.key
     selection = Selection(key, benchmark, task)
     removed = place.forget(selection)
     alone = key if (task, benchmark) == (None, None) else None

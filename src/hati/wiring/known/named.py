@@ -34,11 +34,34 @@ def study_named(records: Sequence[StudyRecord], key: str, otherwise: str = "meas
     raise unknown_study(list(known), key, otherwise)
 
 
+def study_to_forget(records: Sequence[StudyRecord], key: str) -> StudyRecord:
+    """The study with a key, or the only one with that key without its token.
+
+    Raises:
+        InputError: where there is none, or several; it lists the studies whose keys begin with it.
+    """
+    whole = [record for record in records if record.id.key == key]
+    found = whole or [record for record in records if _without_token(record.id) == key]
+    if len(found) == 1:
+        return found[0]
+    known = [record.id.key for record in records]
+    if not (begin := [name for name in known if key and name.startswith(key)]):
+        raise unknown_study(known, key, "the store is empty")
+    raise InputError(
+        f"{key!r} is not the key of {'a study' if not found else 'one study'}",
+        fix=f"give one that `hati studies` lists; those that begin with it: {listed(begin, 12)}",
+    )
+
+
 def shown_keys(studies: Sequence[StudyId]) -> list[str]:
     """The keys without their tokens, except where two would be the same."""
-    short = [study.key.removesuffix(f"-{study.token}") for study in studies]
+    short = list(map(_without_token, studies))
     number = Counter(short)
     return [name if number[name] == 1 else study.key for name, study in zip(short, studies, strict=True)]
+
+
+def _without_token(study: StudyId) -> str:
+    return study.key.removesuffix(f"-{study.token}")
 
 
 def unknown_study(known: Sequence[str], key: str, otherwise: str = "measure one first") -> InputError:
