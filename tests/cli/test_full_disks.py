@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,15 +14,9 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def full_disk(tmp_path: Path) -> Iterator[Path]:
-    folder = tmp_path / "full"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "none", str(folder)]
-    if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
-        pytest.skip("needs permission to mount a small file system: run the tests as root")
-    fill(folder)
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True)
+def full_disk(small_disk: Path) -> Path:
+    fill(small_disk)
+    return small_disk
 
 
 def fill(folder: Path) -> None:

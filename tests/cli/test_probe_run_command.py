@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -102,10 +103,10 @@ FILLING = "          - {do: disk, operation: append_sync, bytes: 4096, file_byte
 
 
 @pytest.mark.parametrize(
-    ("end", "reason", "observed"), [(DYING, "it was killed by signal 9", 5), (FILLING, "No space", 257)]
+    ("end", "reason", "possible"), [(DYING, "it was killed by signal 9", [5]), (FILLING, "No space", range(1, 1000))]
 )
 def test_what_ends_early_ends_with_4_and_what_was_measured_is_kept(
-    hati_here: Hati, tmp_path: Path, small_disk: Path, end: str, reason: str, observed: int
+    hati_here: Hati, tmp_path: Path, small_disk: Path, end: str, reason: str, possible: Sequence[int]
 ) -> None:
     (tmp_path / "work.yaml").write_text(BROKEN_OFF + end.replace("DISK", str(small_disk)))
     words = ("--observations", "all.csv", "--format", "json")
@@ -114,7 +115,9 @@ def test_what_ends_early_ends_with_4_and_what_was_measured_is_kept(
     assert reason in " ".join(done.err.split())
     found = json.loads(done.out)
     assert reason in found["problem"]
-    assert [(each["task"], each["observations"]) for each in found["sensors"]] == [("work", observed)]
+    ((task, observed),) = ((each["task"], each["observations"]) for each in found["sensors"])
+    assert task == "work"
+    assert observed in possible
     assert (tmp_path / "all.csv").read_text().count("\n") == observed + 1
     assert f"series 0 {observed} 0" in (tmp_path / found["folder"] / "role-0" / "observations.txt").read_text()
 

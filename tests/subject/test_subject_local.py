@@ -548,11 +548,12 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "small"
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=256k", "none", str(folder)]
-    mounted = subprocess.run(mount, capture_output=True, check=False)
-    if mounted.returncode != 0:
-        pytest.skip("needs permission to mount a small file system: run the tests as root")
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True)
+    try:
+        if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+            pytest.skip("needs permission to mount a small file system: run the tests as root")
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], capture_output=True, check=False)
 
 
 def test_a_disk_that_is_really_full(small_disk: Path, supervisor: Supervisor) -> None:
