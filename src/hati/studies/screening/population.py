@@ -22,7 +22,7 @@ Cell = Mapping[int, int]
 """Settings of some options, both by position."""
 
 
-class Population(Struct, frozen=True, eq=False, dict=True):
+class ValidPopulation(Struct, frozen=True, eq=False, dict=True):
     """The valid configurations of options with ``sizes`` settings, each as frequent as the others.
 
     ``levels`` holds the options that constraints or conditions tie together, one row for each valid combination, or a
@@ -34,12 +34,12 @@ class Population(Struct, frozen=True, eq=False, dict=True):
     levels: Levels
 
     @classmethod
-    def unconstrained(cls, sizes: Sequence[int]) -> Population:
+    def unconstrained(cls, sizes: Sequence[int]) -> ValidPopulation:
         """All combinations of the settings."""
         return cls(sizes, np.full((1, len(sizes)), INACTIVE, dtype=np.int16))
 
     @classmethod
-    def of(cls, space: Space, seed: int) -> Population:
+    def of(cls, space: Space, seed: int) -> ValidPopulation:
         """The valid configurations of a space.
 
         Raises:
