@@ -241,7 +241,7 @@ def _type(path: Path, data: Any) -> type[Struct]:
     if path[-1] == "until":
         return NarrowInterval
     task = _at(data, path)
-    return TASKS.get(str(task.get("do")), MachineTaskSet) if isinstance(task, dict) else MachineTaskSet
+    return TASKS.get(str(task["do"]), CodeLoad) if isinstance(task, dict) and "do" in task else MachineTaskSet
 
 
 def _at(data: Any, path: Path) -> Any:
