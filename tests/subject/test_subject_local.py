@@ -378,6 +378,12 @@ class TestServer:
         assert run.outcome is Outcome.FAILED
         assert re.fullmatch(r"the server ended with exit status 9: up \(\.hati/logs/[0-9a-f]{16}\.log\)", run.detail)
 
+    def test_one_that_is_killed_is_named_before_the_error_of_its_client(self, measure: Measure) -> None:
+        killed = Server(sh("echo up; sleep 0.1; kill -9 $$"), Ready(line="up"))
+        run = measure("sh", "-c", "sleep 0.3; echo lost connection; exit 1", server=killed)
+        both = "the server ended with signal SIGKILL: up; the command ended with exit status 1: lost connection"
+        assert run.detail.startswith(both)
+
     def test_no_process_is_left(self, measure: Measure, all_gone: Callable[[str], bool]) -> None:
         mark = f"41{time.time_ns()}"
         server = Server(sh(f"setsid sleep {mark} & echo up; sleep {mark}"), Ready(line="up"))

@@ -266,8 +266,9 @@ class Deployment:
             yield
         except RunFailure as failed:
             if self._log is not None:
-                self.supervisor.look(0.0)  # so that the log has what the server printed until now
-                failed.detail = self._with_log(failed.detail)
+                stands = self.supervisor.look(_NOTICED)  # the log then has what the server printed until now
+                ended = failure("the server", self._server, stands) if self._server and stands.exit else ""
+                failed.detail = self._with_log(f"{ended}; {failed.detail}" if ended else failed.detail)
             raise
 
     def _with_log(self, detail: str) -> str:
@@ -292,6 +293,8 @@ def resources(ending: ProcessResult, load: float) -> Resources:
     )
 
 
+_NOTICED = 0.1
+"""A client may report that its server is gone before the end of the server is noticed: the seconds to wait for it."""
 _LONGEST_SECONDS = 3600.0
 
 
