@@ -56,6 +56,14 @@ def refused(number: int) -> Change:
     return change
 
 
+def unmeasured(number: int) -> Change:
+    def change(ledger: Ledger, _: Volunteers) -> None:
+        ledger.release(a_batch(number), ANY)
+        raise MeasurementError(f"not {number}")
+
+    return change
+
+
 def together(group: GroupCommit, changes: Sequence[Change]) -> list[Future[Any]]:
     """The outcomes of changes that threads ask for while another one has its turn."""
     held, goes = Event(), Event()
@@ -98,11 +106,62 @@ def test_a_transaction_has_a_limit(store: SqlStore) -> None:
     assert commits.number == 3
 
 
-def test_one_that_fails_is_undone_alone(store: SqlStore) -> None:
-    changes = [released(0), refused(1), released(2), refused(3), released(4)]
+@pytest.mark.parametrize("failing", [refused, unmeasured])
+def test_one_that_fails_is_undone_alone(store: SqlStore, failing: Callable[[int], Change]) -> None:
+    changes = [failing(0), released(1), failing(2), released(3), failing(4)]
     found = together(GroupCommit(store.at_once), changes)
-    assert [str(each.exception()) for each in found if each.exception()] == ["not 1", "not 3"]
-    assert batches(store) == [0, 2, 4]
+    assert [str(each.exception()) for each in found if each.exception()] == ["not 0", "not 2", "not 4"]
+    assert batches(store) == [1, 3]
+
+
+def test_all_fail_where_the_transaction_cannot_begin(store: SqlStore) -> None:
+    refusals = [False]
+
+    def transaction(do: Change) -> None:
+        if refusals.pop(0):
+            raise MeasurementError("locked")
+        refusals.append(True)
+        store.at_once(do)
+
+    group = GroupCommit(transaction)
+    found = together(group, [released(0), released(1), released(2)])
+    assert [str(each.exception()) for each in found] == ["locked"] * 3
+    assert batches(store) == []
+    refusals.append(False)
+    assert group.do(released(0)) == 1
+
+
+def test_an_answered_thread_returns_while_the_next_transaction_runs() -> None:
+    threads, requests = 8, 4
+    done, returned = list[None](), list[None]()
+
+    def transaction(do: Callable[[Any, Any], None]) -> None:
+        until = time.monotonic() + WAIT_SECONDS
+        while len(returned) < threads + len(done):
+            assert time.monotonic() < until, "a thread that is answered waits for this transaction"
+            time.sleep(0.001)
+        do(None, None)
+
+    def ask(_: int) -> None:
+        for _ in range(requests):
+            returned.append(None)
+            group.do(lambda _, __: done.append(None))
+        returned.append(None)
+
+    group = GroupCommit(transaction)
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(ask, range(threads)))
+    assert len(done) == threads * requests
+
+
+def test_what_interrupts_a_thread_leaves_the_turn_to_others(store: SqlStore) -> None:
+    def interrupted(_: Ledger, __: Volunteers) -> None:
+        raise KeyboardInterrupt
+
+    group = GroupCommit(store.at_once)
+    with pytest.raises(KeyboardInterrupt):
+        group.do(interrupted)
+    assert group.do(released(0)) == 1
 
 
 def test_nothing_is_answered_where_the_store_cannot_be_written(store: SqlStore) -> None:

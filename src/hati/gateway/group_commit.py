@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from threading import Lock
+from threading import Condition
 from typing import Any, TypeVar
 
-from hati.core import MeasurementError
 from hati.store import Ledger, Volunteers
 
 MOST_TOGETHER = 32
@@ -16,6 +15,8 @@ MOST_TOGETHER = 32
 
 R = TypeVar("R")
 Change = Callable[[Ledger, Volunteers], R]
+Request = tuple[Change[Any], Future[Any]]
+"""What a thread asks for, and its outcome."""
 Transaction = Callable[[Change[None]], None]
 """Calls a function in a transaction, and commits it."""
 
@@ -24,8 +25,8 @@ class GroupCommit:
     """Does what threads ask for while another one commits, all in the next transaction."""
 
     def __init__(self, transaction: Transaction) -> None:
-        self._transaction, self._turn = transaction, Lock()
-        self._waiting = deque[tuple[Change[Any], Future[Any]]]()
+        self._transaction, self._committed, self._busy = transaction, Condition(), False
+        self._waiting = deque[Request]()
 
     def do(self, change: Change[R]) -> R:
         """What a function returns; what it changed is committed then.
@@ -34,26 +35,40 @@ class GroupCommit:
         """
         own = Future[R]()
         self._waiting.append((change, own))
-        with self._turn:
-            while not own.done():
+        while self._has_turn(own):
+            try:
                 number = min(len(self._waiting), MOST_TOGETHER)
                 self._commit([self._waiting.popleft() for _ in range(number)])
+            finally:
+                with self._committed:
+                    self._busy = False
+                    self._committed.notify_all()
         return own.result()
 
-    def _commit(self, group: Sequence[tuple[Change[Any], Future[Any]]]) -> None:
-        """Do all of a group in a transaction, without those that fail."""
-        done = list[Any]()
+    def _has_turn(self, own: Future[Any]) -> bool:
+        """Wait for the outcome (False), or until no other thread commits (True: this one does)."""
+        with self._committed:
+            self._committed.wait_for(lambda: own.done() or not self._busy)
+            if own.done():
+                return False
+            self._busy = True
+            return True
+
+    def _commit(self, group: Sequence[Request]) -> None:
+        """Do all of a group in a transaction, without those that fail; all fail where it cannot begin or commit."""
+        done, current = list[Any](), list[Request]()
 
         def all_of(ledger: Ledger, volunteers: Volunteers) -> None:
             done.clear()
-            for change, _ in group:
-                done.append(change(ledger, volunteers))
+            for each in group:
+                current[:] = [each]
+                done.append(each[0](ledger, volunteers))
+            current.clear()
 
         try:
             self._transaction(all_of)
-        except Exception as error:  # noqa: BLE001 - it is raised by the thread that asked for what failed
-            together = isinstance(error, MeasurementError) or len(done) == len(group)
-            failed = group if together else [group[len(done)]]
+        except BaseException as error:  # noqa: BLE001 - it is raised by the thread that asked for what failed
+            failed = current or group
             for _, outcome in failed:
                 outcome.set_exception(error)
             if rest := [each for each in group if each not in failed]:
