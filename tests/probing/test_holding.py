@@ -12,7 +12,7 @@ from machine_root import BEFORE, GOVERNOR, HELD, SIBLINGS, machine_root, values
 
 from hati.core import InputError
 from hati.probing import NotPermittedError
-from hati.probing.holding import hold, reserve_of, restore, restore_abandoned, steady_settings
+from hati.probing.holding import hold, reserve_of, restore, restore_abandoned, round_robin_slice_of, steady_settings
 
 
 @pytest.fixture
@@ -109,11 +109,29 @@ def test_the_reserve_of_normal_processes_is_set_and_restored(root: Path) -> None
 def test_the_slice_of_sched_rr_is_restored_after_a_kill(root: Path) -> None:
     file = root / "proc/sys/kernel/sched_rr_timeslice_ms"
     file.write_text("100\n")
+    hold(steady_settings(root), root=root)
     program = (
         "import os, signal, sys\nfrom pathlib import Path\nfrom hati.probing.holding import round_robin_slice_of\n"
         "with round_robin_slice_of(8, Path(sys.argv[1])): os.kill(os.getpid(), signal.SIGKILL)"
     )
     assert subprocess.run([sys.executable, "-c", program, str(root)], check=False).returncode == -9
     assert file.read_text() == "8"
-    restore_abandoned(root)
+    assert [each.before for each in restore_abandoned(root)] == ["100"]
     assert file.read_text() == "100"
+    assert values(root) == HELD, "what was held before still is"
+    assert len(restore(root)) == 4
+    assert values(root) == BEFORE
+
+
+def test_a_refused_slice_leaves_held_what_was_held_before(root: Path) -> None:
+    file = root / "proc/sys/kernel/sched_rr_timeslice_ms"
+    file.symlink_to("/proc/version")  # which can be read, and which nobody can write to, not even root
+    hold(steady_settings(root), root=root)
+    with (
+        pytest.raises(NotPermittedError, match="sched_rr_timeslice_ms cannot be written"),
+        round_robin_slice_of(8, root),
+    ):
+        pass
+    assert values(root) == HELD
+    assert len(restore(root)) == 4
+    assert values(root) == BEFORE

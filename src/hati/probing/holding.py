@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hati.core import InputError
 from hati.probing.kernel import NotPermittedError, system_root
@@ -24,18 +25,21 @@ _KEPT = "run/hati/held-settings.json"
 
 
 class HeldSetting(Struct, frozen=True):
-    """A file of the kernel, its previous value, and the held value."""
+    """A file of the kernel, its previous value, and the held value.
+
+    ``holder`` is the process that restores it (None: none).
+    """
 
     file: str
     before: str
     value: str
+    holder: int | None = None
 
 
 class HeldSettings(Struct, frozen=True):
-    """Settings in the order of their changes; ``holder`` is the process that restores them (None: none)."""
+    """Settings in the order of their changes."""
 
-    settings: tuple[HeldSetting, ...]
-    holder: int | None = None
+    settings: tuple[HeldSetting, ...] = ()
 
 
 def steady_settings(root: Path | None = None) -> tuple[HeldSetting, ...]:
@@ -68,25 +72,23 @@ def hold(settings: Sequence[HeldSetting], holder: int | None = None, root: Path 
     """Change settings, after writing their values to a file from which ``restore`` reads them.
 
     Raises:
-        InputError: if another process holds them.
-        NotPermittedError: if one cannot be changed; all are then restored.
+        InputError: if a process holds settings.
+        NotPermittedError: if one cannot be changed; these are then restored, and those held before stay.
     """
     top = root or system_root()
-    kept = _kept(top)
-    if kept is not None and kept.holder is not None:
-        raise InputError(f"process {kept.holder} holds the settings of this machine", fix="wait until it has ended")
-    before = () if kept is None else kept.settings
+    before = _kept(top).settings
+    if holders := [each.holder for each in before if each.holder is not None]:
+        raise InputError(f"process {holders[0]} holds the settings of this machine", fix="wait until it has ended")
     known = {each.file for each in before}
+    new = tuple(replace(each, holder=holder) for each in settings if each.file not in known)
     try:
-        _keep(HeldSettings((*before, *(each for each in settings if each.file not in known)), holder), top)
+        _keep((*before, *new), top)
         for each in settings:
-            (top / each.file).write_text(each.value)
-    except OSError as error:
+            _write(top / each.file, each.value)
+    except NotPermittedError:
         with suppress(OSError, NotPermittedError):
-            restore(top)
-        raise NotPermittedError(
-            f"{error.filename} cannot be written: {error.strerror}", fix="run it as root, outside of a container"
-        ) from error
+            restore(top, {each.file for each in new})
+        raise
 
 
 def restore(root: Path | None = None, files: Collection[str] | None = None) -> tuple[HeldSetting, ...]:
@@ -98,42 +100,47 @@ def restore(root: Path | None = None, files: Collection[str] | None = None) -> t
         NotPermittedError: if a setting cannot be restored; its previous value stays on record.
     """
     top = root or system_root()
-    kept = _kept(top)
-    known = () if kept is None else kept.settings
+    known = _kept(top).settings
     rest = tuple(each for each in known if files is not None and each.file not in files)
     restored = []
     for each in reversed([each for each in known if each not in rest]):
         if _read(top / each.file) != each.value:
             continue
-        try:
-            (top / each.file).write_text(each.before)
-        except OSError as error:
-            raise NotPermittedError(
-                f"{error.filename} cannot be written: {error.strerror}", fix="run it as root"
-            ) from error
+        _write(top / each.file, each.before)
         restored.append(each)
     if rest:
-        _keep(HeldSettings(rest), top)
+        _keep(rest, top)
     else:
         (top / _KEPT).unlink(missing_ok=True)
     return tuple(restored)
 
 
 def restore_abandoned(root: Path | None = None) -> tuple[HeldSetting, ...]:
-    """Restore the settings of a holder that ended without restoring them."""
-    kept = _kept(root or system_root())
-    if kept is None or kept.holder is None or Path(f"/proc/{kept.holder}").exists():
-        return ()
-    return restore(root)
+    """Restore the settings of holders that ended without restoring them; others stay held."""
+    found = [each for each in _kept(root or system_root()).settings if each.holder is not None]
+    ended = {each.file for each in found if not Path(f"/proc/{each.holder}").exists()}
+    return restore(root, ended) if ended else ()
 
 
-def _keep(held: HeldSettings, top: Path) -> None:
+def _write(file: Path, value: str) -> None:
+    try:
+        file.write_text(value)
+    except OSError as error:
+        fix = "run it as root, outside of a container"
+        raise NotPermittedError(f"{file} cannot be written: {error.strerror}", fix=fix) from error
+
+
+def _keep(settings: tuple[HeldSetting, ...], top: Path) -> None:
     file = top / _KEPT
-    file.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(file, [msgspec.json.encode(held)])
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(file, [msgspec.json.encode(HeldSettings(settings))])
+    except OSError as error:
+        fix = "run it as root, outside of a container"
+        raise NotPermittedError(f"{file} cannot be written: {error.strerror}", fix=fix) from error
 
 
-def _kept(top: Path) -> HeldSettings | None:
+def _kept(top: Path) -> HeldSettings:
     """The settings held now.
 
     Raises:
@@ -143,7 +150,7 @@ def _kept(top: Path) -> HeldSettings | None:
     try:
         return msgspec.json.decode(file.read_bytes(), type=HeldSettings)
     except FileNotFoundError:
-        return None
+        return HeldSettings()
     except (OSError, msgspec.MsgspecError) as error:
         raise InputError(
             f"{file} cannot be read: {error}", fix="restart the machine, which resets its settings"
