@@ -2,7 +2,8 @@
 
 ``python golden_json.py FILE FILE PROGRAM...`` writes that of a program. ``golden/504d09d.json`` is that of the commit
 of this name, the last before the house was rebuilt, and ``golden/4196a47.json`` that of the other commands. Values that
-differ from run to run, such as times and keys, are marks.
+differ from run to run, such as times and keys, are marks. One value is corrected: the ``source`` of the configurations
+of checks and histories is a measured suite, as documented.
 """
 
 from __future__ import annotations

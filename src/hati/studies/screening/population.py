@@ -61,11 +61,12 @@ class ValidPopulation(Struct, frozen=True, eq=False, dict=True):
     def means(self, terms: Iterable[Term], cell: Cell) -> dict[Term, FloatArray]:
         """The means of the terms' columns over the configurations with those settings; terms of mean zero are left out.
 
-        If there is no such configuration, the other options' columns are zero.
+        If there is no such configuration, the other options' columns are zero. So are those of options that follow all
+        others, which are effects of earlier runs.
         """
         zero, free = self._free - cell.keys(), self._free & cell.keys()
         having = self._have(cell)
-        asked = [term for term in terms if not zero & {*term}]
+        asked = [term for term in terms if not zero & {*term} and max(term) < len(self.sizes)]
         tied = [term for term in asked if having.any() and not free & {*term}]
         rows = self.levels[having] if having.any() else np.full((1, len(self.sizes)), INACTIVE, dtype=np.int16)
         rows = rows.copy()
