@@ -89,6 +89,7 @@ def test_a_nicer_process_has_its_weight(setting: Setting, steps: int, truth: flo
     assert right(found, truth / 1.1, truth * 1.1)
 
 
+@pytest.mark.alone
 def test_the_reserve_is_the_kernels_default(setting: Setting) -> None:
     try:
         raw = execute("sched.rt_reserve", setting, INPUTS).raw

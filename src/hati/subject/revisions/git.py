@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path, PurePath
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from hati.core import InputError, Revision, RevisionKind, replace
@@ -288,7 +291,13 @@ class GitHistory:
 
         None for more than 100 files, or if a submodule is among them.
         """
-        paths = texts(self._git("diff", "--name-only", "--no-renames", "-z", revision, "--", str(within)))
+        words = ("diff", "--name-only", "--no-renames", "-z", revision, "--", str(within))
+        with TemporaryDirectory() as folder:  # diff refreshes the index
+            index = Path(folder) / "index"
+            with suppress(FileNotFoundError):  # there is none in a new repository
+                shutil.copyfile(self._repository / "index", index)
+            command = ("git", "--git-dir", str(self._repository), *words)
+            paths = texts(asked(command, self.top, {"GIT_INDEX_FILE": str(index)}))
         if len(paths) > _MOST_COMPARED:
             return None
         lines = (line.partition("\t") for line in texts(self._git("ls-tree", "-r", "-z", revision)))
