@@ -60,21 +60,21 @@ def test_each_verb_warns(
 ) -> None:
     kinds = ("text", "markdown", "html")
     reports = (word for kind in kinds for word in ("--report", f"{kind}={changed}.{kind}"))
-    told = hati_here(*words, "--format", "json", *reports)
-    assert told.status in {0, 1, 3}, told.err
-    for text in (told.err, *(Path(f"{changed}.{kind}").read_text() for kind in kinds)):
+    done = hati_here(*words, "--format", "json", *reports)
+    assert done.status in {0, 1, 3}, done.err
+    for text in (done.err, *(Path(f"{changed}.{kind}").read_text() for kind in kinds)):
         assert " ".join(text.split()).count(WARNING) == 1
         assert "the results are those of a loaded machine" in " ".join(text.split())
     monkeypatch.setattr(interference, "MANY", math.inf)
     quiet = hati_here(*words, "--format", "json")
     assert "were disturbed" not in quiet.err
-    assert quiet.status == told.status
+    assert quiet.status == done.status
 
 
 @pytest.mark.usefixtures("loaded")
 def test_machines_that_read_cases_are_told(changed: Path, hati_here: Hati) -> None:
-    told = hati_here(*VERBS["check"], "--format", "junit", "--report", f"github={changed}.github")
-    [warned] = ElementTree.fromstring(told.out.encode()).iter("system-err")
+    done = hati_here(*VERBS["check"], "--format", "junit", "--report", f"github={changed}.github")
+    [warned] = ElementTree.fromstring(done.out.encode()).iter("system-err")
     assert WARNING in (warned.text or "")
     last = Path(f"{changed}.github").read_text().splitlines()[-1]
     assert last.startswith("::warning title=hati check::")
@@ -87,7 +87,7 @@ def test_a_violated_limit_on_wall_time_proposes_cpu_time(tmp_path: Path, hati_he
         '[subject]\nname = "s"\n\n[[benchmark]]\nname = "wait"\ncommand = ["sleep", "0.001"]\nreader = "process"\n'
         'metric = [{ name = "wall_time", unit = "s" }, { name = "cpu_time", unit = "s" }]\n'
     )
-    measured, told = (hati_here("assert", "--formula", "wall_time of wait() <= 10 us") for _ in range(2))
+    measured, done = (hati_here("assert", "--formula", "wall_time of wait() <= 10 us") for _ in range(2))
     assert measured.status == 1, measured.err
-    assert told.status == 1, told.err
-    assert "which wall time includes; cpu(wait) <= 10 us limits CPU time instead" in " ".join(told.out.split())
+    assert done.status == 1, done.err
+    assert "which wall time includes; cpu(wait) <= 10 us limits CPU time instead" in " ".join(done.out.split())

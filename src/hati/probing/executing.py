@@ -243,7 +243,7 @@ def _work(setting: Setting, _: Inputs) -> Execution:
 
 
 def execute_factor(setting: Setting, inputs: Inputs, factor: float) -> Execution:
-    """Bursts of work in alternation with bursts of so many times that work; raw observations as in ``work_ratio``."""
+    """Bursts of work in alternation with bursts of a multiple of that work; raw observations as in ``work_ratio``."""
     cpu, units = setting.cpus[0], int(0.5 * inputs["cpu.rate"])
     watch, raw = Watch([cpu]), Series()
     for burst in range(_PAIRED_BURSTS):
