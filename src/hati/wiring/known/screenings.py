@@ -393,7 +393,8 @@ def _listed(
         why, remedy = f"{_NO_RUNS} {_sources(known)}", _BUDGET
     elif known:
         why, remedy = f"the constraints leave no suite of the {_sources(known)}", ""
-    return cells, Coverage(benchmark.name, len(cells), _size(space), (), f"{source}: {why}", remedy)
+    (coverage,) = coverage_of(space, cells, f"{source}: {why}")
+    return cells, replace(coverage, remedy=remedy)
 
 
 def _size(space: Space) -> int | None:
@@ -492,12 +493,12 @@ def benchmarks_of(cells: Sequence[Cell]) -> tuple[Benchmark, ...]:
 
 
 def coverage_of(space: Space, cells: Sequence[Cell], source: str) -> tuple[Coverage, ...]:
-    """The coverage of each benchmark: all of the space if a cell has a weight above 1."""
+    """The coverage of each benchmark: all of the space if a cell has a weight above 1, or there is no other one."""
     size = _size(space)
     found = []
     for benchmark in benchmarks_of(cells):
         own = [cell for cell in cells if cell.benchmark == benchmark]
-        whole = any(cell.weight > 1.0 for cell in own)
+        whole = any(cell.weight > 1.0 for cell in own) or len(own) == size
         strata = tuple(dict.fromkeys(name for cell in own for name in cell.stratum)) if whole else ()
         known = size if size is not None and size >= len(own) else None
         found.append(Coverage(benchmark.name, len(own), known, strata, source))
