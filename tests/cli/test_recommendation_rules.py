@@ -116,6 +116,24 @@ def test_a_recommendation_by_earlier_rules_is_neither_shown_nor_continued(
     assert len(stages(hati_here)) - before == again.json["recommendation"]["runs"]["done"]
 
 
+def test_a_recommendation_by_the_rules_of_version_2_is_shown_and_says_so(
+    hati_here: Hati, server: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as earlier:
+        earlier.setattr(conclusion, "RULES_VERSION", 2)
+        first = hati_here(*RECOMMEND)
+    before = len(stages(hati_here))
+    shown = hati_here("report", ".", "--metric", "tps", "--format", "json").json["recommendation"]
+    assert shown["configurations"] == first.json["recommendation"]["configurations"]
+    (said,) = (text for text in shown["warnings"] if "earlier version" in text)
+    assert "`hati screen --metric tps --recommend --budget 90` makes it again by the present ones" in said
+    assert said[1:] in " ".join(hati_here("report", ".", "--metric", "tps").out.split())
+    again = hati_here(*RECOMMEND).json["recommendation"]
+    assert not any("earlier version" in text for text in again["warnings"])
+    assert len(stages(hati_here)) - before == again["runs"]["done"]
+    assert hati_here("report", ".", "--metric", "tps", "--format", "json").json["recommendation"] == again
+
+
 def test_a_screening_of_another_revision_is_named_beside_what_was_measured_now(hati_here: Hati, server: Path) -> None:
     assert hati_here("screen", ".", "--metric", "tps", "--budget", "64").status == 0
     (server / "server.py").write_text(SERVER + "# another revision\n")

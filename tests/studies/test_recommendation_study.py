@@ -46,6 +46,7 @@ from hati.studies.recommendation import (
     pooled_changes,
     recommendation_id,
 )
+from hati.studies.recommendation import conclusion as rules
 from hati.studies.recommendation.document import RecommendationJson, left_out_table, recommendation_answer
 from hati.testing import FakeEngine, MemoryStore
 
@@ -256,6 +257,16 @@ def test_a_large_gain_that_the_follow_up_could_not_show_is_confirmed_before_a_pr
 def test_a_predicted_loss_without_a_follow_up_is_not_confirmed() -> None:
     conclusion, evidence = concluded(predicted({"a": -0.06}, 60), times)
     assert (conclusion.recommended, evidence.runs) == ((), ())
+
+
+def test_rounds_by_the_rules_of_version_2_are_judged_as_they_were_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rules, "RULES_VERSION", 2)
+    made = predicted({"a": -0.06}, 60)
+    found, evidence = concluded(made, times)
+    (only,) = made.rounds(evidence)
+    assert (only.stage, only.settings) == (STAGE, (("a", "on"),))
+    assert [one.confirmed for one in found.recommended] == [True]
+    assert any("earlier version" in text for text in found.warnings)
 
 
 def test_few_runs_follow_up_several_candidates_by_a_pooled_variance() -> None:

@@ -8,6 +8,7 @@ from .better_settings import predict as predict
 from .conclusion import FEWEST_BLOCKS as FEWEST_BLOCKS
 from .conclusion import FEWEST_PAIRS as FEWEST_PAIRS
 from .conclusion import MOST_PAIRS as MOST_PAIRS
+from .conclusion import REPORTED_RULES as REPORTED_RULES
 from .conclusion import FollowedUp as FollowedUp
 from .conclusion import KeepRule as KeepRule
 from .conclusion import KeptMetric as KeptMetric
@@ -19,10 +20,10 @@ from .conclusion import RecommendationConclusion as RecommendationConclusion
 from .conclusion import RecommendationPlan as RecommendationPlan
 from .conclusion import Recommended as Recommended
 from .conclusion import SettingGain as SettingGain
-from .conclusion import by_present_rules as by_present_rules
 from .conclusion import parse_keep as parse_keep
 from .conclusion import plan_recommendation as plan_recommendation
 from .conclusion import recommendation_id as recommendation_id
+from .conclusion import rules_of as rules_of
 from .judging import CONFIDENCE as CONFIDENCE
 from .judging import FOLLOW_UP as FOLLOW_UP
 from .judging import STAGE as STAGE

@@ -291,7 +291,9 @@ def _good(metric: Metric, interval: tuple[float, float] | None) -> bool:
 FEWEST_PAIRS = 5
 MOST_PAIRS = 30
 RULES_VERSION = 3
-"""The version of the rules for rounds: campaigns by other versions are not continued or reported."""
+"""The version of the rules for rounds: campaigns by other versions are not continued."""
+REPORTED_RULES = frozenset({2, RULES_VERSION})
+"""The versions by which stored recommendations are concluded."""
 FEWEST_BLOCKS = 2
 """The fewest blocks of a follow-up. With 28 runs they allow four candidates; four blocks would allow one."""
 
@@ -499,7 +501,7 @@ def _predicted(configuration: Configuration, model: Prediction, start: Levels, s
     return Predicted(configuration, name, {name: value}, {name: (value - base) / abs(base) if base else None})
 
 
-def by_present_rules(study: StudyId) -> bool:
-    """Whether a recommendation was made by the rules of this version."""
-    rules: object = json.loads(study.parameters).get("rules")
-    return rules == RULES_VERSION
+def rules_of(study: StudyId) -> int:
+    """The version of the rules by which a recommendation was made; 0 where it is unknown."""
+    rules = json.loads(study.parameters).get("rules")
+    return rules if isinstance(rules, int) else 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
@@ -13,6 +15,7 @@ from hati.studies.recommendation.better_settings import is_allowed, reached
 from hati.studies.recommendation.conclusion import (
     FEWEST_BLOCKS,
     FEWEST_PAIRS,
+    RULES_VERSION,
     FollowedUp,
     KeepRule,
     LeaveReason,
@@ -20,6 +23,7 @@ from hati.studies.recommendation.conclusion import (
     RecommendationConclusion,
     RecommendationPlan,
     Recommended,
+    rules_of,
 )
 from hati.studies.recommendation.judging import (
     CONFIDENCE,
@@ -53,6 +57,8 @@ _CLEARLY = 0.01
 _SHORTFALL = 0.5
 _NO_ERROR_LEFT = 1e-9
 _SHORT = 12
+_LARGEST_GAIN = 3
+"""The first version of the rules that confirms the largest gain where no follow-up is possible, and not the first."""
 _NONE: Settings = ()
 
 
@@ -153,9 +159,7 @@ class Recommendation(Struct, frozen=True, dict=True):
             each = self._follow_up(waiting, left, first) if waiting and not settings else None
             if each is None:
                 if not settings:
-                    hopeful = tuple(arm for arm in waiting if self._predicted[arm.configuration] >= 0.0)
-                    settings = self._most_promising(hopeful, rounds, evidence)
-                    waiting = tuple(arm for arm in hopeful if arm.settings != settings)
+                    settings, waiting = self._alone(waiting, rounds, evidence)
                 each = self._confirmation(number, settings, left, alpha, waiting)
             if each is None:
                 return
@@ -170,6 +174,16 @@ class Recommendation(Struct, frozen=True, dict=True):
                 waiting = tuple(arm for arm in waiting if arm.configuration not in each.configurations)
             else:
                 alpha, number = alpha - each.alpha, number + 1
+
+    def _alone(
+        self, waiting: tuple[Arm, ...], rounds: Sequence[Round], evidence: Evidence
+    ) -> tuple[Settings, tuple[Arm, ...]]:
+        """The settings to confirm where no follow-up is possible, and the arms that then wait."""
+        if rules_of(self.id) < _LARGEST_GAIN:
+            return (waiting[0].settings, waiting[1:]) if waiting else (_NONE, ())
+        hopeful = tuple(arm for arm in waiting if self._predicted[arm.configuration] >= 0.0)
+        settings = self._most_promising(hopeful, rounds, evidence)
+        return settings, tuple(arm for arm in hopeful if arm.settings != settings)
 
     def _most_promising(self, waiting: Sequence[Arm], rounds: Sequence[Round], evidence: Evidence) -> Settings:
         """The settings with the largest gain that no round confirmed yet; none if there are none.
@@ -427,6 +441,11 @@ class Recommendation(Struct, frozen=True, dict=True):
 
     def _warnings(self, last: list[Round]) -> tuple[str, ...]:
         remarks = []
+        if rules_of(self.id) < RULES_VERSION:
+            remarks.append(
+                f"an earlier version of Hati made the recommendation, by other rules; `{self._command}` makes it again "
+                "by the present ones"
+            )
         if self.screened_revision not in {"", self.revision}:
             remarks.append(
                 f"the screening is of another revision ({self.screened_revision[:_SHORT]}), and its effects may have "
@@ -443,6 +462,13 @@ class Recommendation(Struct, frozen=True, dict=True):
         elif last and last[0].blocks < FEWEST_PAIRS:
             remarks.append(f"the budget had room for {last[0].blocks} pairs of runs: give more for a narrower interval")
         return tuple(remarks)
+
+    @property
+    def _command(self) -> str:
+        """The command that asks for the same recommendation."""
+        budget: str = json.loads(self.id.parameters)["budget"]
+        kept = (f" --keep {shlex.quote(str(rule))}" for rule in self.keep)
+        return f"hati screen --metric {shlex.quote(self.metrics[0].name)} --recommend --budget {budget}{''.join(kept)}"
 
     def _task(self, stage: str, configuration: Configuration, repetition: int) -> Task:
         return self.benchmark.task(self.id, stage, configuration, self.revision, repetition)

@@ -15,14 +15,15 @@ from hati.space import Space
 from hati.studies.recommendation import (
     FEWEST_PAIRS,
     MOST_PAIRS,
+    REPORTED_RULES,
     ChangeScale,
     Findings,
     Recommendation,
     RecommendationConclusion,
     RecommendationPlan,
-    by_present_rules,
     plan_recommendation,
     recommendation_id,
+    rules_of,
 )
 from hati.studies.screening import AnyScreening, ScreeningConclusion, isolated_of, read_choice
 from hati.studies.screening.planning.costs import RESERVE
@@ -228,7 +229,7 @@ def stored_recommendation(place: Workplace, found: ScreeningConclusion) -> Recom
     screening = records[found.study]
     wanted = (found.study, found.metric.name)
     made = [record for record in records.values() if record.id.kind == "recommendation" and record.choice]
-    asked_by = [(record, json.loads(record.id.parameters)) for record in made if by_present_rules(record.id)]
+    asked_by = [(record, json.loads(record.id.parameters)) for record in made if rules_of(record.id) in REPORTED_RULES]
     own = [(record, asked) for record, asked in asked_by if (asked["screening"], asked["metric"]) == wanted]
     if not own:
         return None
