@@ -207,6 +207,25 @@ def test_budgets_too_small_for_a_space_are_refused_with_what_will_serve(hati: Ha
     assert len(done.err.strip().splitlines()) <= 3
 
 
+NOISE = """
+import json, sys
+from random import Random
+value = 1.0 + 0.01 * Random(" ".join(sys.argv[1:])).gauss(0.0, 1.0)
+print(json.dumps({"metric": "latency", "values": [9.0, value, value]}))
+print(json.dumps({"metric": "throughput", "unit": "1/s", "value": 1 / value}))
+"""
+
+
+def test_runs_that_estimate_nothing_say_how_many_would(hati: Hati, fake_project: Path) -> None:
+    (fake_project / "subject.py").write_text(NOISE)
+    done = hati("screen", ".", "--metric", "latency", "--budget", "10")
+    said = " ".join(done.out.split())
+    assert "the effects of 6 options cannot be estimated together from 10 runs" in said
+    assert "From 13 runs on they can be estimated: `hati screen --metric latency --budget 13`." in said
+    enough = hati("screen", "--metric", "latency", "--budget", "13", "--format", "json").json
+    assert {tuple(effect["options"]) for effect in enough["effects"]} >= {(name,) for name in "abcdef"}
+
+
 def test_options_with_several_settings_and_constraints_are_screened(hati: Hati, fake_project: Path) -> None:
     file = fake_project / "hati.toml"
     constraint = "\n[space]\nconstraints = [\"c == 'on' or d == 'on'\"]\n"

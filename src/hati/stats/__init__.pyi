@@ -119,6 +119,7 @@ from .multiple import critical_p_value as critical_p_value
 from .multiple import holm as holm
 from .multiple import holm_factors as holm_factors
 from .multiple import options_first as options_first
+from .multiple import runs_for_all as runs_for_all
 from .multiple import step_down as step_down
 from .power import POWER as POWER
 from .power import BoundTest as BoundTest

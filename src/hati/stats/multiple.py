@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -268,7 +269,16 @@ def _model(terms: ModelTerms, found: Sequence[Term]) -> list[Term]:
     """All main effects and what was found, where the runs allow; else what was found."""
     whole = list(dict.fromkeys([*terms.main_effects, *found]))
     rank = terms.basis(whole).shape[1]
-    return whole if terms.runs - rank >= max(_LEAST_LEFT, _SPARE * terms.runs) else list(found)
+    return whole if terms.runs >= runs_for_all(rank) else list(found)
+
+
+def runs_for_all(parameters: int) -> int:
+    """The fewest runs with which a model has all main effects together, ``parameters`` with the mean and a trend.
+
+    >>> runs_for_all(15)
+    20
+    """
+    return max(parameters + _LEAST_LEFT, math.ceil(parameters / (1.0 - _SPARE)))
 
 
 def _unsought(terms: ModelTerms, found: Sequence[Term], rank: int) -> tuple[Term, ...]:

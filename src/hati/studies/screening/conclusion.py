@@ -491,7 +491,8 @@ class ScreeningConclusion(Struct, frozen=True):
     ``robust`` fit is without the latter, None if there are none. ``template`` holds the formulas that narrow the space,
     as they were written. ``conditional_effects`` are the effects of options that depend, or may depend, on another;
     ``dominating`` is the option that explains nearly all of the variance. ``machine_blocks`` describes the machines if
-    there are several. ``relative_to`` is the base of the effects' changes.
+    there are several. ``relative_to`` is the base of the effects' changes. ``fewest_runs`` is the smallest budget whose
+    runs estimate all main effects together, if these runs estimate none of them.
     """
 
     study: str
@@ -532,6 +533,7 @@ class ScreeningConclusion(Struct, frozen=True):
     dominating: DominatingOption | None = None
     machine_blocks: MachineBlocks | None = None
     relative_to: RelativeTo = RelativeTo.FIRST_SETTING
+    fewest_runs: int | None = None
 
     @property
     def all_runs(self) -> RunCounts:

@@ -18,7 +18,15 @@ from hati.core.wording import listed
 from hati.design import Levels, levels
 from hati.design.information import Ties
 from hati.document.document import percent
-from hati.stats import averaged_model, ordered_settings, rank_by_explained, rank_trend, stability, unordered_settings
+from hati.stats import (
+    averaged_model,
+    ordered_settings,
+    rank_by_explained,
+    rank_trend,
+    runs_for_all,
+    stability,
+    unordered_settings,
+)
 from hati.studies.screening.conclusion import (
     DesignSummary,
     DetectableEffect,
@@ -50,7 +58,7 @@ from hati.studies.screening.follow_up import (
 )
 from hati.studies.screening.model import ModelAnalysis, ModelEffect, model_terms
 from hati.studies.screening.planning.models import ModelChoice
-from hati.studies.screening.reruns import Flip, Unsettled, is_flip, is_of_flip, repeated, unsettled
+from hati.studies.screening.reruns import FRESH, Flip, Unsettled, is_flip, is_of_flip, repeated, unsettled
 from hati.studies.screening.runs import MeasuredDesign
 from hati.studies.screening.screening_model import ScreeningModel
 from hati.studies.screening.spread import compare_machines, lack_of_fit, settings_of_machines
@@ -415,7 +423,18 @@ class ConclusionBuilder(Struct, frozen=True):
             lack_of_fit=lacking,
             machine_blocks=machines,
             template=tuple(map(str, space.template)),
+            fewest_runs=None if analysis.effects else self._fewest_runs(analysis),
         )
+
+    def _fewest_runs(self, analysis: ModelAnalysis) -> int | None:
+        """The smallest budget with runs for all main effects together, also if a suspect run is repeated.
+
+        None if so many runs are not available.
+        """
+        mains = sum(analysis.model.sizes[term[0]] - 1 for term in analysis.model.terms if len(term) == 1)
+        repeats = FRESH if self.study.remedies.rest else 0
+        needed = runs_for_all(analysis.prediction.always.shape[1] + mains) + repeats
+        return needed if needed <= self.study.remedies.available else None
 
     def _machine_blocks(self, found: MeasuredDesign, analysis: ModelAnalysis) -> MachineBlocks | None:
         if not np.any(found.machines):

@@ -17,7 +17,7 @@ from hati.studies.screening import (
     OptionSummary,
     ScreeningConclusion,
 )
-from hati.studies.screening.support import MOST_NAMED, refuted_sentence, suspects_sentence
+from hati.studies.screening.support import MOST_NAMED, refuted_sentence, screening_command, suspects_sentence
 
 IMPORTANT = EffectVerdict.IMPORTANT.value
 ALIASED = EffectVerdict.ALIASED.value
@@ -76,7 +76,7 @@ def _effects_answer(conclusion: ScreeningConclusion) -> str:
     if measured > 1 and _all_equal(conclusion):
         return f"All values of {metric} are equal: no option had an effect in these {measured:,} configurations."
     if not conclusion.effects:
-        return f"Nothing can be said about {metric} yet: no effect could be estimated."
+        return _nothing_estimated(conclusion)
     if conclusion.judged_by is Noise.NONE:
         return f"Which options matter for {metric} is undecided: nothing measures the noise yet."
     found = _found(conclusion, metric, total)
@@ -88,6 +88,18 @@ def _effects_answer(conclusion: ScreeningConclusion) -> str:
     if together:
         return f"No option alone was shown to matter for {metric}, but combinations were: {together}."
     return f"None of the {total} options was shown to matter for {metric}."
+
+
+def _nothing_estimated(conclusion: ScreeningConclusion) -> str:
+    """Why no effect is estimated, and the runs that suffice for all together."""
+    start, needed = f"Nothing can be said about {conclusion.metric.name} yet", conclusion.fewest_runs
+    if needed is None:
+        return f"{start}: no effect could be estimated."
+    runs, options = counted(conclusion.done, "run"), counted(len(conclusion.options), "option")
+    why = f"{start}: the effects of {options} cannot be estimated together from {runs}."
+    if conclusion.design.runs >= needed:
+        return f"{why} The {conclusion.design.runs:,} planned runs suffice."
+    return f"{why} From {needed:,} runs on they can be estimated: `{screening_command(conclusion)} --budget {needed}`."
 
 
 def _of_machines(conclusion: ScreeningConclusion) -> str:
