@@ -226,6 +226,19 @@ def test_runs_that_estimate_nothing_say_how_many_would(hati: Hati, fake_project:
     assert {tuple(effect["options"]) for effect in enough["effects"]} >= {(name,) for name in "abcdef"}
 
 
+def test_effects_of_several_settings_name_those_that_they_are_between(hati: Hati, fake_project: Path) -> None:
+    file, subject = fake_project / "hati.toml", fake_project / "subject.py"
+    file.write_text(file.read_text() + '\n[options.g]\nsettings = [1, 2, 3]\nargument = "g={}"\n')
+    slower = 'latency *= {"1": 1.0, "2": 2.0, "3": 1.3}[settings["g"]]\n'
+    subject.write_text(subject.read_text().replace("noise =", f"{slower}noise =", 1))
+    times = hati("screen", ".", "--metric", "latency", "--budget", "60").out
+    assert "\ng=1 to 2 " in times
+    assert "the highest mean minus the lowest (best to worst)" in " ".join(times.split())
+    rates = hati("report", ".", "--metric", "throughput", "--format", "markdown").out
+    assert "| g=2 to 1 |" in rates
+    assert "the highest mean minus the lowest (worst to best)" in rates
+
+
 def test_options_with_several_settings_and_constraints_are_screened(hati: Hati, fake_project: Path) -> None:
     file = fake_project / "hati.toml"
     constraint = "\n[space]\nconstraints = [\"c == 'on' or d == 'on'\"]\n"

@@ -54,6 +54,7 @@ from hati.studies.screening.words import (
     option_summary,
     run_summary,
     scale_sentence,
+    setting_ends,
     settings_summary,
     space_size,
     verdict,
@@ -259,12 +260,13 @@ def _important_first(effects: Iterable[Effect]) -> list[Effect]:
 
 
 def _effect_of(conclusion: ScreeningConclusion, effect: Effect) -> str:
+    """The options of an effect; of a single one also the settings between which it is."""
     if len(effect.options) > 1:
         return effect_name(effect.options)
     (name,) = effect.options
-    if not option_summary(conclusion, name).two_level:
-        return name
-    return f"{name}={setting_text(option_summary(conclusion, name).second)}"
+    if option_summary(conclusion, name).two_level:
+        return f"{name}={setting_text(option_summary(conclusion, name).second)}"
+    return f"{name}={' to '.join(map(setting_text, setting_ends(effect)))}" if effect.settings else name
 
 
 def _signs(shown: Iterable[Effect]) -> list[str]:

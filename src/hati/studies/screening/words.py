@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from hati.core import Better, setting_text
+from hati.core import Better, Setting, setting_text
 from hati.core.wording import counted, listed
 from hati.document.document import change, duration, percent, quantity, roman
 from hati.studies.screening import (
@@ -178,14 +178,20 @@ def _influence(conclusion: ScreeningConclusion, name: str) -> str:
     return f"{name}={setting} {_changed(conclusion, effect)} ({'better' if good else 'worse'})"
 
 
+def setting_ends(effect: Effect) -> tuple[Setting, Setting]:
+    """The settings with the lowest and the highest mean, of an effect with settings."""
+    low, high = (extreme(effect.settings, key=lambda at: at.estimate) for extreme in (min, max))
+    return low.setting, high.setting
+
+
 def _settings_influence(conclusion: ScreeningConclusion, effect: Effect) -> str:
     """The settings with the lowest and the highest mean, which of them is the best, and the change between them."""
     (name,) = effect.options
     if not effect.settings:
         return f"{name} {_changed(conclusion, effect)} from the setting with the lowest mean to that with the highest"
-    low, high = (extreme(effect.settings, key=lambda at: at.estimate) for extreme in (min, max))
+    low, high = setting_ends(effect)
     first, second = ("best", "worst") if conclusion.metric.better is Better.LOWER else ("worst", "best")
-    ends = f"{setting_text(low.setting)} ({first}) to {setting_text(high.setting)} ({second})"
+    ends = f"{setting_text(low)} ({first}) to {setting_text(high)} ({second})"
     return f"{name}={ends} {_changed(conclusion, effect)}"
 
 
@@ -251,7 +257,8 @@ def estimate_meaning(conclusion: ScreeningConclusion) -> str:
     """The meaning of an estimate, and which direction is better."""
     if conclusion.by_model:
         several = any(len(option.settings) > 2 for option in conclusion.options)
-        more = ", of options with more settings the highest mean minus the lowest" if several else ""
+        way = "best to worst" if conclusion.metric.better is Better.LOWER else "worst to best"
+        more = f", of options with more settings the highest mean minus the lowest ({way})" if several else ""
         return (
             f"Effect = mean {conclusion.metric.name} at the second setting minus that at the first{more}, "
             f"by least squares; {conclusion.metric.better.value} is better."
