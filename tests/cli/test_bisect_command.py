@@ -109,6 +109,22 @@ def test_the_ends_of_a_range_have_their_names_in_text_and_not_in_json(tmp_path: 
     assert (found["good"]["name"], found["bad"]["name"]) == ("v1", "")
 
 
+def test_a_commit_with_a_tag_is_shown_with_it_and_json_is_the_same(tmp_path: Path, hati_here: Hati) -> None:
+    made = evolving(tmp_path)
+    commits = []
+    for number in range(3):
+        made.commit(base=1_000_000 if number == 0 else 1_300_000)
+        commits.append(git(tmp_path, "rev-parse", "HEAD")[:12])
+    first, second, _ = commits
+    words = ("history", "--revisions", f"{first}..")
+    before = hati_here(*words, "--format", "json")
+    git(tmp_path, "tag", "-m", "a release", "v2", second)
+    assert hati_here(*words, "--format", "json").json == before.json
+    for form in ("text", "markdown", "html"):
+        assert f"at v2 ({second})" in " ".join(hati_here(*words, "--format", form).out.split()), form
+    assert f"v2 ({second})" in hati_here("bisect", first, "HEAD").out
+
+
 def test_the_past_is_measured_from_two_revisions_on(tmp_path: Path, hati_here: Hati) -> None:
     made = evolving(tmp_path)
     made.commit(base=1_000_000)

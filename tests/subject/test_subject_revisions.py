@@ -79,6 +79,7 @@ def test_revisions_are_called_as_git_calls_them(repo: Path, git: Git) -> None:
     assert found.title == "change 1: it's\tnew"
     assert str(found) == f"v1 ({found.id[:12]})"
     assert str(revisions.find(head)) == head[:12]
+    assert str(revisions.find(found.id)) == str(found)
 
 
 @pytest.mark.parametrize(

@@ -160,7 +160,7 @@ class Revision(Struct, frozen=True):
     It is a commit's whole hash, ``r`` and the number of an svn revision, a hash of a folder's content, or
     ``name==version`` of a package. ``name`` is what people call it, such as a branch, or the id; ``title`` describes
     it, such as the first line of a commit's message; ``made`` is when it was committed. ``given`` is the name in the
-    request, for text, of a revision that was found without one: the last of a range.
+    request, for text, of a revision that was found without one: the last of a range. ``tag`` is a tag of the commit.
     """
 
     id: str
@@ -169,6 +169,7 @@ class Revision(Struct, frozen=True):
     title: str = ""
     made: datetime | None = None
     given: str = ""
+    tag: str = ""
 
     def __post_init__(self) -> None:
         if not self.id:
@@ -180,5 +181,5 @@ class Revision(Struct, frozen=True):
         return self.id[:_SHOWN] if self.kind is RevisionKind.GIT else self.id
 
     def __str__(self) -> str:
-        name = self.name or ("" if self.id.startswith(self.given) else self.given)
+        name = self.name or ("" if self.id.startswith(self.given) else self.given) or self.tag
         return self.short if name in {"", self.id, self.short} else f"{name} ({self.short})"

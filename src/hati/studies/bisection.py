@@ -504,7 +504,7 @@ def bisection_table(found: BisectionConclusion) -> Table:
     columns = columns_of("revision | > change | > interval | > confidence (%) | title")
     rows = tuple(
         (
-            " or ".join(revision.short for revision in culprit.revisions),
+            " or ".join(map(str, culprit.revisions)),
             Shown(change(culprit.ratio - 1.0), culprit.ratio),
             _interval(culprit.interval),
             Shown(f"{100.0 * culprit.confidence:.3g}", culprit.confidence),
@@ -528,7 +528,7 @@ def _notes(found: BisectionConclusion) -> list[str]:
     for first, last in found.open_ranges:
         notes.append(f"Not decided yet: between {first} and {last}; a larger --budget goes on.")
     if found.skipped:
-        notes.append(f"Could not be measured: {', '.join(revision.short for revision in found.skipped)}.")
+        notes.append(f"Could not be measured: {', '.join(map(str, found.skipped))}.")
     if found.unshown:
         notes.append("Confidence 0: the runs of this revision alone show no change; a larger --budget goes on.")
     return notes
@@ -546,10 +546,7 @@ def bisection_document(found: BisectionConclusion) -> Document:
 
 def _answer(found: BisectionConclusion) -> str:
     if found.culprits:
-        named = (
-            f"{' or '.join(revision.short for revision in each.revisions)} ({change(each.ratio - 1.0)})"
-            for each in found.culprits
-        )
+        named = (f"{' or '.join(map(str, each.revisions))} ({change(each.ratio - 1.0)})" for each in found.culprits)
         return f"{'Most likely changed' if found.unshown else 'Changed'} by {', '.join(named)}."
     if found.interval is None:
         return "Too few runs to decide whether the two revisions differ."

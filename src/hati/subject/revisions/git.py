@@ -135,7 +135,8 @@ MAIN_BRANCHES = ("main", "master", "trunk")
 _MAIN = ("origin/HEAD", "origin/main", "origin/master", *MAIN_BRANCHES)
 _LINK = "160000"
 _MOST_COMPARED = 100
-_FORMAT = "%H %ct %s"
+_LOG = ("log", "--decorate-refs=refs/tags", "--format=%H %ct %D%x00%s")
+_TAG = "tag: "
 
 
 class Blob(NamedTuple):
@@ -193,7 +194,7 @@ class GitHistory:
                 raise
             return None
         [commit] = texts(printed, b"\n")
-        [line] = texts(self._git("log", "-1", f"--format={_FORMAT}", commit), b"\n")
+        [line] = texts(self._git(*_LOG, "-1", commit), b"\n")
         return _commit(line, "" if commit.startswith(text) else text)
 
     def nearest(self, text: str) -> str:
@@ -260,8 +261,8 @@ class GitHistory:
         Raises:
             InputError: where ``first`` is not an ancestor of ``last`` by first parents.
         """
-        line = ["--first-parent", "--reverse", f"--format={_FORMAT}"]
-        printed = texts(self._git("log", *line, f"{first.id}..{last.id}"), b"\n")
+        line = (*_LOG, "--first-parent", "--reverse")
+        printed = texts(self._git(*line, f"{first.id}..{last.id}"), b"\n")
         found = [_commit(text) for text in printed]
         if not found:
             raise InputError(f"{last} does not come after {first}", fix="exchange them, or name others")
@@ -347,8 +348,12 @@ def _is_marked(folder: Path) -> bool:
 
 
 def _commit(text: str, name: str = "") -> Revision:
-    commit, seconds, title = text.split(" ", 2)
-    return Revision(commit, RevisionKind.GIT, name, title, datetime.fromtimestamp(int(seconds), UTC))
+    """The commit in a line of the log."""
+    about, _, title = text.partition("\0")
+    commit, seconds, decorated = about.split(" ", 2)
+    tags = [each.removeprefix(_TAG) for each in decorated.split(", ") if each.startswith(_TAG)]
+    made = datetime.fromtimestamp(int(seconds), UTC)
+    return Revision(commit, RevisionKind.GIT, name, title, made, tag=next(iter(tags), ""))
 
 
 def _link(entry: str) -> Submodule:
