@@ -218,6 +218,28 @@ def test_a_broken_project_is_told_with_place_and_fix(
         assert len(error.strip().splitlines()) <= 3, error
 
 
+def test_what_a_benchmark_needs_and_the_machine_lacks_is_a_warning(hati: Hati, tmp_path: Path) -> None:
+    """A variable that is not set, an unknown user, programs that are not there, and a unit spelled otherwise."""
+    file = tmp_path / "hati.toml"
+    variable = 'env = { KEY = "{env:NO_KEY}" }'
+    needs = f'user = "no-such-user"\nsetup = [["no-such-program"], ["./none", "{{a}}{{b}}{{c}}"]]\n{variable}'
+    file.write_text(GOOD.replace(*with_key(needs)).replace('unit = "s"', 'unit = "msec"'))
+    done = hati("space", "check")
+    assert done.status == 0
+    said = " ".join(done.err.split())
+    assert "env.KEY of benchmark 'b' needs the environment variable 'NO_KEY', which is not set" in said
+    assert "there is no user 'no-such-user', who runs benchmark 'b'" in said
+    assert "the program 'no-such-program' of benchmark 'b' is not installed" in said
+    assert "the program './none' of benchmark 'b' does not exist, or is not executable" in said
+    assert "'msec', the unit of metric 'latency', cannot be converted: write unit = 'ms'" in said
+    assert said.count("warning: ") == 5
+    file.write_text(GOOD.replace(*with_key(f'setup = [["sh", "-c", "echo {{a}}{{b}}{{c}}"]]\n{variable}')))
+    assert hati("space", "check", env={"NO_KEY": "1"}).err == ""
+    by_others = file.read_text().replace('name = "s"', 'name = "s"\nengine = "workers"')
+    file.write_text(by_others.replace('["sh"', '["no-such-program"'))
+    assert hati("space", "check").err == ""
+
+
 def test_a_folder_without_a_project(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -97,6 +98,7 @@ def sample(
 def check(path: ProjectPath = HERE, output: Output = STDOUT, chosen: TableFormatOption = TableFormat.TEXT) -> int:
     """Find contradictory constraints, impossible settings and forced options."""
     from hati.project import read_project
+    from hati.project.prerequisites import misspelled_units, unmet_prerequisites
     from hati.project.project import unreached_warning
     from hati.space import check as diagnose
     from hati.space.document import diagnosis_table
@@ -109,7 +111,8 @@ def check(path: ProjectPath = HERE, output: Output = STDOUT, chosen: TableFormat
         )
     diagnosis = diagnose(project.space)
     write_table(diagnosis_table(project.space, diagnosis), chosen, output)
-    if warning := unreached_warning(project):
+    unmet = unmet_prerequisites(project, os.environ)
+    for warning in filter(None, (unreached_warning(project), *misspelled_units(project), *unmet)):
         say(f"warning: {warning}")
     return 2 if diagnosis.contradiction else 0
 

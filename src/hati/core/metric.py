@@ -99,6 +99,40 @@ def is_unit(symbol: str) -> bool:
     return symbol in _KNOWN
 
 
+_SPELLINGS = {
+    "s": "sec secs second seconds",
+    "ms": "msec msecs millis millisec millisecs millisecond milliseconds",
+    "us": "usec usecs micros microsec microsecs microsecond microseconds",
+    "ns": "nsec nsecs nanos nanosec nanosecs nanosecond nanoseconds",
+    "min": "mins minute minutes",
+    "h": "hr hrs hour hours",
+    "B": "byte bytes",
+    "kB": "kb kbyte kbytes kilobyte kilobytes",
+    "MB": "mb mbyte mbytes megabyte megabytes",
+    "GB": "gb gbyte gbytes gigabyte gigabytes",
+    "KiB": "kib",
+    "MiB": "mib",
+    "GiB": "gib",
+    "Hz": "hertz",
+    "J": "joule joules",
+    "W": "watt watts",
+    "%": "percent",
+}
+"""Other spellings of units, in lower case."""
+_BY_SPELLING = {spelling: unit for unit, spellings in _SPELLINGS.items() for spelling in spellings.split()}
+
+
+def respelled(symbol: str) -> str | None:
+    """The unit with known symbols in place of other spellings; None if it has none of these.
+
+    >>> respelled("msec"), respelled("requests/sec"), respelled("frames/s")
+    ('ms', 'requests/s', None)
+    """
+    parts = [part if part in _KNOWN else _BY_SPELLING.get(part.lower(), part) for part in symbol.strip().split("/")]
+    found = "/".join(parts)
+    return found if found != symbol.strip() else None
+
+
 @lru_cache(maxsize=256)
 def conversion(source: str, target: str) -> float:
     """The factor that turns values in ``source`` into values in ``target``.

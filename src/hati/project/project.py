@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct, field
 
 from hati.core import Benchmark, Binding, Budget, Configuration, InputError, MachineOption, Place, Setting, setting_text
-from hati.core.benchmark import names
+from hati.core.benchmark import Command, names
 from hati.core.values import type_names
 from hati.core.wording import listed, suggestion
 from hati.packages import added
@@ -390,16 +390,22 @@ def _reaches(binding: Binding) -> bool:
     return binding.argument is not None or binding.env is not None or bool(binding.setup or binding.reload)
 
 
+def commands_of(benchmark: Benchmark) -> tuple[Command, ...]:
+    """All commands of a benchmark, with those of its options."""
+    found = [benchmark.command, *benchmark.build, *benchmark.prepare, *benchmark.cleanup, *benchmark.setup]
+    if benchmark.server is not None:
+        found += [benchmark.server.command, *benchmark.server.reload]
+    if benchmark.reset is not None:
+        found += benchmark.reset.commands
+    for binding in benchmark.bindings:
+        found += (*binding.setup, *(binding.reload or ()))
+    return tuple(found)
+
+
 def _texts(benchmark: Benchmark) -> Iterator[str]:
     """The texts of a benchmark that may have placeholders."""
-    commands = [benchmark.command, *benchmark.build, *benchmark.prepare, *benchmark.cleanup, *benchmark.setup]
-    if benchmark.server is not None:
-        commands += [benchmark.server.command, *benchmark.server.reload]
-    if benchmark.reset is not None:
-        commands += benchmark.reset.commands
-    for binding in benchmark.bindings:
-        commands += (*binding.setup, *(binding.reload or ()), (binding.argument or "",))
-    for command in commands:
+    yield from (binding.argument or "" for binding in benchmark.bindings)
+    for command in commands_of(benchmark):
         yield from command
     yield from (value for _, value in benchmark.env)
     yield from filter(None, (benchmark.output, *(file.path for file in benchmark.files)))

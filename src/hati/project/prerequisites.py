@@ -1,0 +1,73 @@
+"""What a project's benchmarks need and this machine lacks, and units that are other spellings of known ones."""
+
+from __future__ import annotations
+
+import pwd
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from hati.core import Benchmark
+from hati.core.benchmark import names
+from hati.core.metric import respelled
+from hati.project.project import Project, by_workers, commands_of
+
+_VARIABLE = "env:"
+
+
+def misspelled_units(project: Project) -> Iterator[str]:
+    """A warning for each metric whose unit is another spelling of a known one."""
+    for metric in dict.fromkeys(metric for benchmark in project.benchmarks for metric in benchmark.metrics):
+        meant = respelled(metric.unit)
+        if meant is not None:
+            yield f"{metric.unit!r}, the unit of metric {metric.name!r}, cannot be converted: write unit = {meant!r}"
+
+
+def unmet_prerequisites(project: Project, environment: Mapping[str, str]) -> Iterator[str]:
+    """A warning for each variable that is not set, unknown user, and program that is not installed.
+
+    None if other machines run the benchmarks.
+
+    Args:
+        project: with its benchmarks.
+        environment: the environment variables of this process.
+    """
+    for benchmark in () if by_workers(project.engine) else project.benchmarks:
+        yield from _unset(benchmark, environment)
+        yield from _unknown_user(benchmark)
+        yield from _not_installed(benchmark, project.root, environment)
+
+
+def _unset(benchmark: Benchmark, environment: Mapping[str, str]) -> Iterator[str]:
+    for name, text in benchmark.env:
+        for placeholder in names(text):
+            variable = placeholder.name.removeprefix(_VARIABLE)
+            if placeholder.name != variable and variable not in environment:
+                yield (
+                    f"env.{name} of benchmark {benchmark.name!r} needs the environment variable {variable!r}, which is "
+                    f"not set: set it, as in `export {variable}=...`"
+                )
+
+
+def _unknown_user(benchmark: Benchmark) -> Iterator[str]:
+    if benchmark.user is None:
+        return
+    try:
+        pwd.getpwnam(benchmark.user)
+    except KeyError:
+        yield (
+            f"there is no user {benchmark.user!r}, who runs benchmark {benchmark.name!r}: correct `user`, or make one: "
+            f"useradd --system {benchmark.user}"
+        )
+
+
+def _not_installed(benchmark: Benchmark, root: Path, environment: Mapping[str, str]) -> Iterator[str]:
+    """The programs that are not found; those in the project's folder may be made by a build."""
+    path = dict(benchmark.env).get("PATH", environment.get("PATH", ""))
+    for program in dict.fromkeys(command[0] for command in commands_of(benchmark)):
+        own = "/" in program
+        if "{" in program + path or (own and benchmark.build):
+            continue
+        if shutil.which(str(root / program) if own else program, path=path) is None:
+            what = "does not exist, or is not executable" if own else "is not installed"
+            yield f"the program {program!r} of benchmark {benchmark.name!r} {what}"
