@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from hati.subject.revisions.trees import Tree
-from hati.subject.running.recipe import KeptBuilds
+from hati.subject.running.builds import KeptBuilds
 
 MAKING = """
 import sys, time
 from pathlib import Path
-from hati.subject.running.recipe import KeptBuilds
+from hati.subject.running.builds import KeptBuilds
 
 def build(place):
     place.mkdir()

@@ -47,7 +47,7 @@ from hati.gateway.messages import (
 from hati.steering import Choose, Client, ClientKind, Queue, SteeringDecision, choose, hardware_class
 from hati.store import LEASE_SECONDS, AttemptOutcome, EntryKind, Lease, Ledger, Release, SqlStore, Volunteer, Volunteers
 from hati.subject.releases import job_content, release_key, unsigned_value
-from hati.subject.running.recipe import RawResult, run_of_result
+from hati.subject.running.results import RawResult, run_of_result
 
 ENVELOPE_SECONDS = 86_400.0
 """The time within which the jobs of an envelope must begin."""

@@ -40,6 +40,7 @@ from hati.subject.folders import clear, lock_file, log_root, make_shared, remove
 from hati.subject.readers import unsettled
 from hati.subject.readings import OUTPUT
 from hati.subject.revisions.trees import Tree, Trees
+from hati.subject.running.builds import Builds
 from hati.subject.running.counting import HASH_SEED, UNFIXED, counted_program, counter_source, counts_of
 from hati.subject.running.programs import (
     Masking,
@@ -53,15 +54,8 @@ from hati.subject.running.programs import (
     reaches,
     switched_user,
 )
-from hati.subject.running.recipe import (
-    Builds,
-    Recipe,
-    check_benchmark,
-    needs_port,
-    needs_work,
-    read_observations,
-    read_written,
-)
+from hati.subject.running.recipe import Recipe, check_benchmark, needs_port, needs_work
+from hati.subject.running.results import read_observations, read_written
 from hati.subject.running.servers import ServerLog, free_port, start_server
 
 
