@@ -1,6 +1,6 @@
+from .finding import Revisions as Revisions
 from .git import GitHistory as GitHistory
 from .svn import SvnHistory as SvnHistory
 from .trees import InPlace as InPlace
-from .trees import Revisions as Revisions
 from .trees import Tree as Tree
 from .trees import Trees as Trees
