@@ -14,8 +14,8 @@ from store_conformance import StoreConformance
 
 from hati.core import HatiError, InputError, MeasurementError, NotInstalledError
 from hati.store import SqlStore, databases, open_store, read_store
+from hati.store.opening import database, upgrade
 from hati.store.schema import complete_metadata
-from hati.store.sql import database, upgrade
 from hati.testing.conformance import MACHINE, METRICS, a_run, a_study
 from postgres import PostgresServer
 

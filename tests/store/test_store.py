@@ -27,9 +27,9 @@ import hati.store
 from contents import content
 from hati.core import HatiError, InputError, Resources, replace
 from hati.store import SqlStore, open_store, read_store
+from hati.store.opening import database, migrate, upgrade
 from hati.store.rows import decode, encode
 from hati.store.schema import HEAD, complete_metadata
-from hati.store.sql import database, migrate, upgrade
 from hati.testing.conformance import MACHINE, METRICS, a_run, a_study
 
 

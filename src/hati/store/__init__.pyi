@@ -14,13 +14,13 @@ from .merging import Merged as Merged
 from .merging import count_merge as count_merge
 from .merging import merge as merge
 from .merging import source_store as source_store
+from .opening import find_store as find_store
+from .opening import open_store as open_store
+from .opening import read_store as read_store
 from .rows import Span as Span
 from .sql import Selection as Selection
 from .sql import SqlStore as SqlStore
 from .sql import StudyRecord as StudyRecord
-from .sql import find_store as find_store
-from .sql import open_store as open_store
-from .sql import read_store as read_store
 from .volunteers import Release as Release
 from .volunteers import Volunteer as Volunteer
 from .volunteers import Volunteers as Volunteers

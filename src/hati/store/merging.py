@@ -13,8 +13,9 @@ from sqlalchemy import Engine
 
 from hati.core import InputError, Machine, Run, digest
 from hati.store.databases import Database, Sqlite, damaged
+from hati.store.opening import database, kept_if_usable, migrate, revision_of
 from hati.store.schema import HEAD
-from hati.store.sql import SqlStore, StudyRecord, database, kept_if_usable, migrate, revision_of
+from hati.store.sql import SqlStore, StudyRecord
 
 _BUSY_SECONDS = 10
 _READ = "SELECT count(*) FROM sqlite_master"
