@@ -104,6 +104,20 @@ def shared_data() -> Path:
     return folder
 
 
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of a MiB."""
+    small = tmp_path / "small"
+    small.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "none", str(small)]
+    try:
+        if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+            pytest.skip("needs permission to mount a small file system: run the tests as root")
+        yield small
+    finally:
+        subprocess.run(["umount", "-l", str(small)], capture_output=True, check=False)
+
+
 @pytest.fixture(scope="session")
 def hyperfine() -> str:
     """The path of hyperfine."""

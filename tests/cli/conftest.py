@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -54,20 +53,6 @@ name = "throughput"
 unit = "1/s"
 better = "higher"
 """ + "".join(f'\n[options.{name}]\nsettings = ["off", "on"]\nargument = "{name}={{}}"\n' for name in OPTIONS)
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of a MiB."""
-    small = tmp_path / "small"
-    small.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "none", str(small)]
-    try:
-        if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
-            pytest.skip("needs permission to mount a small file system: run the tests as root")
-        yield small
-    finally:
-        subprocess.run(["umount", "-l", str(small)], capture_output=True, check=False)
 
 
 @dataclass(frozen=True)

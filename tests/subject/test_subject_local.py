@@ -3,7 +3,6 @@ from __future__ import annotations
 import os
 import re
 import socket
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -549,23 +548,10 @@ class TestBefore:
         assert [path.name for path in (tmp_path / ".hati/work").iterdir()] == ["CACHEDIR.TAG"]
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    folder = tmp_path / "small"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=256k", "none", str(folder)]
-    try:
-        if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
-            pytest.skip("needs permission to mount a small file system: run the tests as root")
-        yield folder
-    finally:
-        subprocess.run(["umount", "-l", str(folder)], capture_output=True, check=False)
-
-
 def test_a_disk_that_is_really_full(small_disk: Path, supervisor: Supervisor) -> None:
     benchmark = Benchmark(
         "b",
-        sh("head -c 1000000 /dev/zero > '{work}/big'"),
+        sh("head -c 2000000 /dev/zero > '{work}/big'"),
         Reader(ReaderKind.PROCESS),
         (Metric("wall_time", "s"),),
         files=(ConfigurationFile("a", "x" * 100_000, "a.j2"),),
@@ -576,7 +562,7 @@ def test_a_disk_that_is_really_full(small_disk: Path, supervisor: Supervisor) ->
     by_subject = subject.measure(Job(task, benchmark, ""), supervisor)
     assert by_subject.outcome is Outcome.FAILED
     assert "No space left on device" in by_subject.detail
-    (small_disk / "filler").write_bytes(b"x" * 200_000)
+    (small_disk / "filler").write_bytes(b"x" * 1_000_000)
     by_hati = subject.measure(Job(task, benchmark, ""), supervisor)
     assert by_hati.outcome is Outcome.NOT_STARTED
     assert "No space left on device (" in by_hati.detail
