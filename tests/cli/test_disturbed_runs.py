@@ -12,7 +12,7 @@ from gate_projects import LISTED, evolving
 
 from hati.core import Run, replace
 from hati.harness import interference
-from hati.store.sql import SqlStore
+from hati.store import Selection, SqlStore
 
 if TYPE_CHECKING:
     from conftest import Hati
@@ -91,3 +91,21 @@ def test_a_violated_limit_on_wall_time_proposes_cpu_time(tmp_path: Path, hati_he
     assert measured.status == 1, measured.err
     assert done.status == 1, done.err
     assert "which wall time includes; cpu(wait) <= 10 us limits CPU time instead" in " ".join(done.out.split())
+
+
+@pytest.mark.usefixtures("loaded")
+def test_a_report_reads_the_runs_of_its_study_once(
+    changed: Path, hati_here: Hati, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert hati_here(*VERBS["check"]).status == 1
+    [study] = hati_here("studies", "--format", "json").json
+    read, runs = list[str | None](), SqlStore.runs
+
+    def noted(store: SqlStore, selection: Selection) -> tuple[Run, ...]:
+        read.append(selection.study)
+        return runs(store, selection)
+
+    monkeypatch.setattr(SqlStore, "runs", noted)
+    done = hati_here("report", "--study", study["study"])
+    assert WARNING in " ".join(done.out.split())
+    assert read.count(study["study"]) == 1

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from importlib import import_module
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, final, get_type_hints
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
     from hati.campaign import Observer
-    from hati.core import Evidence, Study
+    from hati.core import Evidence, Run, Study
     from hati.document import Document, MachineStateJson, StudyMachineJson
     from hati.store import Span
     from hati.wiring.campaigns import Prepared
@@ -256,9 +256,11 @@ class StudyType(ABC, Generic[R, S, C]):
             MeasurementError: where it measured too little.
         """
         place, study = stored.place, self.restore(stored)
-        found = study.conclude(place.store.evidence(study.id))
+        evidence = place.store.evidence(study.id)
+        found = study.conclude(evidence)
         made = _declared(self, self.report(place, study, found, stored.asked(self.request)))
-        return with_machines(place, with_load(place, made, *self.measured(study, found)), study.id.key)
+        made = with_load(place, made, *self.measured(study, found), known={study.id.key: evidence.runs})
+        return with_machines(place, made, study.id.key)
 
     def missing(self, stored: StoredStudy) -> tuple[str, ...]:
         """The values that a report takes from the defaults because the study's record lacks them."""
@@ -442,14 +444,23 @@ def with_machines(place: Workplace, report: StudyReport, study: str) -> StudyRep
     return replace(report, document=document, values=with_them)
 
 
-def with_load(place: Workplace, report: StudyReport, *studies: str) -> StudyReport:
-    """The report with a warning if other programs disturbed many runs of the studies with these keys."""
+_UNREAD: Mapping[str, Sequence[Run]] = {}
+
+
+def with_load(
+    place: Workplace, report: StudyReport, *studies: str, known: Mapping[str, Sequence[Run]] = _UNREAD
+) -> StudyReport:
+    """The report with a warning if other programs disturbed many runs of the studies with these keys.
+
+    ``known`` has the runs that were read before, by the keys of their studies.
+    """
     if place.table is not None:
         return report
     from hati.harness.document import load_warning_of
     from hati.store import Selection
 
-    warning = load_warning_of(run for key in studies for run in place.store.runs(Selection(study=key)))
+    runs = (known.get(key) or place.store.runs(Selection(study=key)) for key in studies)
+    warning = load_warning_of(chain.from_iterable(runs))
     if not warning:
         return report
     document = replace(report.document, warnings=(*report.document.warnings, warning))
