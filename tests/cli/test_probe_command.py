@@ -263,3 +263,18 @@ def test_what_the_kernel_does_not_permit_is_refused_with_its_reason(monkeypatch:
     assert len(truths) >= 20
     assert truths["no quota"] is None
     assert truths["work of a factor of 1.067"] == 1.067
+
+
+def test_a_truth_that_cannot_be_measured_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*_: object) -> None:
+        raise MeasurementError("the kernel spin ends early")
+
+    for name in ("group_with", "round_robin_slice_of", "reserve_of", "link_with"):
+        monkeypatch.setattr(selftest, name, failing)
+    monkeypatch.setattr(selftest, "restore_settings", lambda: None)
+    found = [each for each in selftest.selftest(lambda _: None) if "no sizes of caches" not in each.reason]
+    refused = {each.name for each in found if each.outcome == "refused"}
+    assert refused <= {"timeslice of EEVDF at 250 ticks a second"}
+    missed = [each for each in found if each.outcome == "missed"]
+    assert len(missed) >= 20
+    assert {each.reason for each in missed} == {"it could not be measured: the kernel spin ends early"}

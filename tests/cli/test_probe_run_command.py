@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from hati.cli import main
 from hati.generate import Calibration, Kernel, KernelCalibration
+from hati.wiring.probes import task_sets
 from hati.wiring.probes.task_sets import write_calibration
 
 if TYPE_CHECKING:
@@ -128,6 +131,19 @@ def test_on_a_full_disk_nothing_is_run(hati_here: Hati, small_disk: Path) -> Non
     done = hati_here("probe", "run", "work.yaml", folder=small_disk)
     assert (done.status, done.out) == (4, "")
     assert "No space left on device" in " ".join(done.err.split())
+
+
+def test_a_calibration_that_a_full_disk_cannot_keep_ends_with_4(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path, small_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HATI_LOCK", str(tmp_path / "lock"))
+    made = Calibration((KernelCalibration(Kernel.SORT, 2000.0),))
+    monkeypatch.setattr(task_sets, "calibrate_machine", lambda *_: made)
+    with suppress(OSError), (small_disk / "filler").open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(4096))
+    assert main(["probe", "calibrate", "--save", str(small_disk / "kept.json")]) == 4
+    assert "kept.json cannot be written: No space left on device (0 B free); free some space" in capfd.readouterr().err
 
 
 def test_a_calibration_that_could_not_be_kept_is_not_made(

@@ -211,7 +211,7 @@ def _probed(true: list[float], rng: np.random.Generator, load: float, closed: bo
     for number, rate in enumerate(true):
         bursts = rate * rng.normal(1.0, 0.02, 6)
         raw = {f"work_cpu_ns/{n}": 1e9 / burst * rng.normal(1.0, 0.01, 50) for n, burst in enumerate(bursts)}
-        (found,) = work_rate({"units": np.array([1000.0]), **raw})
+        (found,) = work_rate({"units": np.array([1000.0]), "others": np.zeros(1), **raw})
         assert found.value is not None
         assert found.interval is not None
         numbers.append(MeasuredNumber(str(number), found.value, *found.interval))

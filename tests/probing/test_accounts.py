@@ -40,3 +40,23 @@ def test_soft_interrupts_of_ones_own_packets_are_not_of_others(monkeypatch: pyte
 def test_threads_of_soft_interrupts_are_of_ones_own_packets(soft: float) -> None:
     seen = (Neighbour("ksoftirqd/0", 9, 0, 0.5), Neighbour("other", 17, 0, 0.2))
     assert Accounts(1.0, 0.0, 0.0, seen, 0.7, soft).beside_packets == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize(("foreign", "others"), [(0.7, 0.2), (0.9, 0.3)])
+def test_what_the_kernel_does_for_files_is_not_of_others(foreign: float, others: float) -> None:
+    """The kernel's threads have 0.5 CPUs, soft interrupts 0.1 and a process 0.2; others may have ended meanwhile."""
+    seen = (Neighbour("kworker/0:1H", 9, 0, 0.5), Neighbour("other", 17, 0, 0.2))
+    assert Accounts(1.0, 0.0, 0.0, seen, foreign, 0.1, 0.5).beside_kernel == pytest.approx(others)
+
+
+def test_the_kernels_threads_are_known_by_their_flag() -> None:
+    threads = executing._read_processes()
+    assert threads[os.getppid()].of_kernel is False
+    kernels = [each for each in threads.values() if each.name == "kthreadd"]
+    assert all(each.of_kernel for each in kernels)
+
+
+def test_processes_that_ended_meanwhile_took_cores_and_a_hypervisor_did_not() -> None:
+    seen = (Neighbour("other", 17, 0, 0.2),)
+    assert Accounts(2.0, 0.0, 0.2, seen, 0.5).taken == pytest.approx(0.4)
+    assert Accounts(2.0, 0.0, 0.8, seen, 0.5).taken == pytest.approx(0.2)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import subprocess
 from pathlib import Path
 
+import pytest
+
 import hati.generate
 import hati.probing
+from hati.core import HatiError, InputError, MeasurementError
 from hati.driver import compile_program
 from hati.generate import with_kernels
-from hati.probing import KernelProgram
+from hati.probing import KernelProgram, kernel
 
 SOURCE = Path(hati.probing.__file__).with_name("kernels.c")
 TEMPLATES = Path(hati.generate.__file__).parent / "templates"
@@ -54,3 +59,16 @@ def test_kernels_access_only_their_own_memory(tmp_path: Path) -> None:
 def test_work_is_done_once_however_late_it_begins(tmp_path: Path) -> None:
     found = KernelProgram(tmp_path).run("work", -900_000_000, 1000, "other", 0)
     assert {name: values.size for name, values in found.items()} == {"work_wall_ns": 1, "work_cpu_ns": 1}
+
+
+@pytest.mark.parametrize(("number", "kind"), [(errno.ENOSPC, MeasurementError), (errno.EACCES, InputError)])
+def test_a_full_disk_of_the_cache_is_no_wrong_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, kind: type[HatiError]
+) -> None:
+    def failing(*_: object) -> Path:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(kernel, "compile_program", failing)
+    with pytest.raises(kind, match=os.strerror(number)) as error:
+        KernelProgram(tmp_path)
+    assert "XDG_CACHE_HOME" in (error.value.fix or "")

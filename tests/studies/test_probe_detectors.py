@@ -22,12 +22,16 @@ from hati.studies.probe.detectors import (
     pair_slowdown,
     quota,
     remote_link,
+    requested_slice,
     round_robin_slice,
     timeslice,
     usable_cores,
     work_rate,
 )
 from hati.studies.probe.noise import detectable, interruptions, repeatability
+
+ALONE, BUSY = {"others": np.array([0.02])}, {"others": np.array([0.4])}
+"""Raw data of other load: little, and 40 % of the CPUs' time."""
 
 
 def by_name(found):
@@ -82,14 +86,29 @@ def test_clusters_of_response_times_find_a_long_slice(truth: float) -> None:
     rng = np.random.default_rng(4)
     waits = rng.random(300) < 20.0 / truth
     times = 20.0 + rng.normal(0, 0.2, 300) + waits * truth
-    (found,) = demand_slice({"response_ns": times * 1e6}, 20.0)
+    (found,) = demand_slice({"response_ns": times * 1e6} | ALONE, 20.0)
     assert found.verdict is ProbeVerdict.MEASURED
     assert found.value == pytest.approx(truth, rel=0.02)
 
 
+@pytest.mark.parametrize("waits", [0.0, 0.2])
+def test_response_times_beside_other_load_are_contaminated(waits: float) -> None:
+    rng = np.random.default_rng(4)
+    times = 20.0 + rng.normal(0, 0.2, 300) + 50.0 * (rng.random(300) < waits)
+    (found,) = demand_slice({"response_ns": times * 1e6} | BUSY, 20.0)
+    assert found.verdict is ProbeVerdict.CONTAMINATED
+    assert "others used 40%" in found.reason
+
+
+def test_the_requested_timeslice_is_the_kernels() -> None:
+    found = requested_slice({"requested_ns": np.array([2.8e6])})
+    assert (found.value, found.verdict) == (pytest.approx(2.8), ProbeVerdict.MEASURED)
+    assert requested_slice({}).verdict is ProbeVerdict.INCONCLUSIVE
+
+
 def test_the_method_of_clusters_says_where_it_is_not_valid() -> None:
     times = 40.0 + np.random.default_rng(5).normal(0, 0.3, 200)
-    (found,) = demand_slice({"response_ns": times * 1e6}, 20.0, effective=4.0)
+    (found,) = demand_slice({"response_ns": times * 1e6} | BUSY, 20.0, effective=4.0)
     assert found.verdict is ProbeVerdict.INCONCLUSIVE
     assert "not valid here" in found.reason
     assert "EEVDF" in found.reason
@@ -138,23 +157,41 @@ def test_usable_cores_are_a_real_number_and_others_contaminate_it() -> None:
     assert disturbed.verdict is ProbeVerdict.CONTAMINATED
 
 
-def test_work_rate_and_the_slow_down_of_a_pair() -> None:
+def test_work_rate() -> None:
     rng = np.random.default_rng(6)
     bursts = {
         f"work_cpu_ns/{n}": 2e6 * speed * rng.normal(1.0, 0.005, 999) for n, speed in enumerate((1.0, 1.04, 0.96))
     }
-    (rate,) = work_rate({"units": np.array([1e6]), **bursts})
+    (rate,) = work_rate({"units": np.array([1e6]), **bursts, **ALONE})
+    assert rate.verdict is ProbeVerdict.MEASURED
     assert rate.value == pytest.approx(5e5, rel=0.01)
     assert rate.interval is not None
     assert rate.interval[1] - rate.interval[0] > 0.08 * rate.value  # as the bursts differ, however many repetitions
-    times = {"a/work_cpu_ns": rng.normal(2e6, 1e4, 99), "b/work_cpu_ns": rng.normal(2.1e6, 1e4, 99)}
-    both = {"both/work_cpu_ns/0": rng.normal(3e6, 1e4, 99), "both/work_cpu_ns/1": rng.normal(3.15e6, 1e4, 99)}
-    (slow,) = pair_slowdown(times | both | {"others": np.zeros(1)})
-    assert slow.value == pytest.approx(1.5, rel=0.01)
-    assert slow.verdict is ProbeVerdict.MEASURED
-    (disturbed,) = pair_slowdown(times | both | {"others": np.array([0.4])})
-    assert (disturbed.verdict, disturbed.value) == (ProbeVerdict.CONTAMINATED, slow.value)
+    (disturbed,) = work_rate({"units": np.array([1e6]), **bursts, **BUSY})
+    assert (disturbed.verdict, disturbed.value) == (ProbeVerdict.CONTAMINATED, rate.value)
     assert "others used 40%" in disturbed.reason
+
+
+def pair_raw(rng: np.random.Generator, slowdown: float, between: float) -> dict[str, np.ndarray]:
+    """Six rounds of bursts on two CPUs, whose speeds scatter ``between`` bursts by that fraction."""
+    ns = {"a_alone_ns": 5e5, "b_alone_ns": 5.2e5, "a_both_ns": 5e5 * slowdown, "b_both_ns": 5.2e5 * slowdown}
+    return {
+        f"{name}/{burst}": mean * rng.lognormal(0.0, between) * rng.lognormal(0.0, 0.01, 99)
+        for name, mean in ns.items()
+        for burst in range(6)
+    }
+
+
+def test_the_slow_down_of_a_pair_is_covered_however_the_speed_wanders_between_bursts() -> None:
+    covered = 0
+    for seed in range(400):
+        (found,) = pair_slowdown(pair_raw(np.random.default_rng(seed), 1.5, 0.03) | ALONE)
+        assert found.verdict is ProbeVerdict.MEASURED
+        assert found.interval is not None
+        covered += found.interval[0] <= 1.5 <= found.interval[1]
+    assert 0.92 <= covered / 400 <= 0.98
+    (disturbed,) = pair_slowdown(pair_raw(np.random.default_rng(1), 1.5, 0.03) | BUSY)
+    assert disturbed.verdict is ProbeVerdict.CONTAMINATED
 
 
 def levels_raw(rng: np.random.Generator, sizes: list[float], latencies: list[float]) -> dict[str, np.ndarray]:
@@ -213,18 +250,25 @@ def test_the_smallest_visible_change_is_seen_in_four_of_five_comparisons() -> No
     assert np.mean(np.abs(statistic) > 3.2498355) == pytest.approx(0.8, abs=0.02)  # t at 0.995 with 9 degrees
 
 
+def work_raw(times: np.ndarray) -> dict[str, np.ndarray]:
+    return {"work_wall_ns": times, "work_cpu_ns": times}
+
+
 def test_repeatability_covers_the_true_spread_and_shows_drift() -> None:
-    rng, covered = np.random.default_rng(8), 0
-    for _ in range(100):
-        times = np.repeat(np.exp(rng.normal(0, 0.02, 80)), 25) * 2e6
-        found = by_name(repeatability({"work_wall_ns": times, "work_cpu_ns": times}))
+    covered = 0
+    for seed in range(2000):
+        times = np.repeat(np.exp(np.random.default_rng(seed).normal(0, 0.02, 80)), 2) * 25e6
+        found = by_name(repeatability(work_raw(times) | ALONE))
         low, high = found["noise.spread"].interval
         covered += low < 0.02 < high
-    assert covered >= 88
+    assert 0.93 <= covered / 2000 <= 0.97
     drifting = times * np.linspace(1.0, 1.5, times.size)
-    assert by_name(repeatability({"work_wall_ns": drifting, "work_cpu_ns": times}))["noise.drift"].value > 0.08
-    (short,) = repeatability({"work_wall_ns": times[:100], "work_cpu_ns": times[:100]})
+    assert by_name(repeatability(work_raw(drifting) | ALONE))["noise.drift"].value > 0.08
+    (short,) = repeatability(work_raw(times[:8]) | ALONE)
     assert short.verdict is ProbeVerdict.INCONCLUSIVE
+    disturbed = repeatability(work_raw(times) | BUSY)
+    assert {each.verdict for each in disturbed} == {ProbeVerdict.CONTAMINATED}
+    assert [each.value for each in disturbed] == [each.value for each in found.values()]
 
 
 def test_the_clock() -> None:
@@ -236,15 +280,37 @@ def test_the_clock() -> None:
     coarse = by_name(clock(raw | {"step_ns": np.full(99, 4e6)}))
     assert coarse["clock.resolution"].interval == (4e6, 4e6)
     noisy = by_name(clock(raw | {"cost_ps": rng.uniform(2e4, 9e4, 99), "step_ns": np.full(99, 30.0)}))
-    assert noisy["clock.cost"].verdict is ProbeVerdict.CONTAMINATED
+    assert {noisy[name].verdict for name in ("clock.cost", "clock.thread_cost")} == {ProbeVerdict.CONTAMINATED}
 
 
 def test_rates_of_a_bursty_disk_are_those_of_all_its_time() -> None:
     durable = np.where(np.arange(32) % 8 == 7, 4e8, 1e5)
     reads = {"cached_read_ns": np.full(50, 2e3), "direct_read_ns": np.full(50, 6e4)}
-    found = by_name(disk({"durable_ns": durable, "append_ns": np.full(50, 3e5)} | reads))
+    raw = {"durable_ns": durable, "append_ns": np.full(50, 3e5)} | reads
+    found = by_name(disk(raw | ALONE))
     assert found["disk.durable"].value == pytest.approx(2**20 * 32 / durable.sum() * 1e9)
+    assert found["disk.iops"].value == pytest.approx(1e9 / 6e4)
     assert found["disk.cache_effect"].value == pytest.approx(30.0)
+    assert {each.verdict for each in found.values()} == {ProbeVerdict.MEASURED}
+    assert {each.verdict for each in disk(raw | BUSY)} == {ProbeVerdict.CONTAMINATED}
+    without = by_name(disk({name: values for name, values in raw.items() if "direct" not in name} | ALONE))
+    assert {without[name].verdict for name in ("disk.direct_read", "disk.iops")} == {ProbeVerdict.INCONCLUSIVE}
+
+
+def test_rates_of_a_disk_are_covered() -> None:
+    covered = 0
+    for seed in range(400):
+        rng = np.random.default_rng(seed)
+        times = {
+            "durable_ns": 8e5 * rng.lognormal(-0.02, 0.2, 32),
+            "direct_read_ns": 6e4 * rng.lognormal(-0.02, 0.2, 200),
+        }
+        raw = times | {name: np.ones(9) for name in ("append_ns", "cached_read_ns")}
+        found = by_name(disk(raw | ALONE))
+        for name, truth in (("disk.durable", 2**20 / 8e5 * 1e9), ("disk.iops", 1e9 / 6e4)):
+            low, high = found[name].interval
+            covered += low <= truth <= high
+    assert 0.93 <= covered / 800 <= 0.98
 
 
 def test_the_network_counts_what_arrived() -> None:

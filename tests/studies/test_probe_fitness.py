@@ -27,6 +27,11 @@ from hati.studies.probe.detectors import quota
 from hati.studies.probe.document import fitness_document
 from hati.studies.probe.noise import interruptions, repeatability
 
+
+def repeated(times: np.ndarray) -> tuple[Property, ...]:
+    return repeatability({"work_wall_ns": times, "work_cpu_ns": times, "others": np.zeros(1)})
+
+
 NAMED = {DisturbanceKind.NEIGHBOUR, DisturbanceKind.BURST, DisturbanceKind.QUOTA}
 
 
@@ -41,7 +46,7 @@ def found(rng: np.random.Generator, gaps, limit=None, neighbours=()) -> tuple[Di
     probed = (
         Probed("cpu.limit", "", "1", properties=quota(limits)),
         Probed("noise.gaps", "", "1", properties=interruptions(raw), neighbours=tuple(neighbours)),
-        Probed("noise.repetition", "", "1", properties=repeatability({"work_wall_ns": times, "work_cpu_ns": times})),
+        Probed("noise.repetition", "", "1", properties=repeated(times)),
     )
     return fitness(ProbeConclusion("m", "f", probed), Conditions(randomised=True)).disturbances
 
@@ -122,6 +127,26 @@ def test_properties_that_differ_stand_first_and_doubtful_ones_are_undecided() ->
     assert list(named) == ["mem.caches", "cpu.quota", "clock.cost", "cpu.cores"]
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "change"),
+    [
+        ((8.0, 12.0), (8.0, 12.0), PropertyChange.UNDECIDED),
+        ((9.0, 11.0), (9.5, 11.5), PropertyChange.ALIKE),
+        ((9.9, 10.1), (10.2, 10.3), PropertyChange.ALIKE),
+        ((9.0, 11.0), (11.5, 12.5), PropertyChange.DIFFERS),
+        ((-1.0, 1.0), (-1.0, 1.0), PropertyChange.UNDECIDED),
+        ((0.0, 0.0), (0.0, 0.0), PropertyChange.ALIKE),
+    ],
+)
+def test_properties_are_alike_where_their_intervals_exclude_a_difference(
+    before: tuple[float, float], after: tuple[float, float], change: PropertyChange
+) -> None:
+    sides = ({"x": Property("x", sum(each) / 2.0, "ms", each)} for each in (before, after))
+    (found,) = differences(*sides)
+    assert found.change is change
+    assert ("do not exclude" in found.reason) == (change is PropertyChange.UNDECIDED)
+
+
 def test_a_truth_is_recovered_disturbed_or_missed() -> None:
     near, far = Property("x", 50.0, "ms"), Property("x", 60.0, "ms")
     doubted = Property("x", 60.0, "ms", None, ProbeVerdict.CONTAMINATED, "others ran")
@@ -166,16 +191,17 @@ def test_the_ratio_of_work_in_alternation_is_covered_however_the_machine_drifts(
             for burst, speed in enumerate(speeds)
             for name, factor in (("reference", 1.0), ("work", 1.067 * rng.lognormal(0.0, 0.004)))
         }
-        (found,) = work_ratio(raw)
+        (found,) = work_ratio(raw | {"others": np.zeros(1)})
         covered += recovered_ratio("x", 1.067, found).outcome is RecoveryOutcome.RECOVERED
     assert covered >= 180
+    (disturbed,) = work_ratio(raw | {"others": np.array([0.4])})
+    assert disturbed.verdict is ProbeVerdict.CONTAMINATED
 
 
 @pytest.mark.parametrize(("spread", "expected"), [(0.2, "Valgrind"), (0.005, "")])
 def test_counting_is_proposed_where_times_cannot_decide(spread: float, expected: str) -> None:
     times = np.repeat(np.exp(np.random.default_rng(4).normal(0, spread, 80)), 25) * 2e6
-    repeated = repeatability({"work_wall_ns": times, "work_cpu_ns": times})
-    conclusion = ProbeConclusion("m", "f", (Probed("noise.repetition", "", "1", properties=repeated),))
+    conclusion = ProbeConclusion("m", "f", (Probed("noise.repetition", "", "1", properties=repeated(times)),))
     made = fitness(conclusion, Conditions(), "Valgrind")
     assert made.counter == expected
     assert (made.visible[1].change > 0.05) == bool(expected)

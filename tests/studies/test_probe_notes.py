@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hati.document.document import Table
-from hati.studies.probe import ProbeConclusion, Probed, Property
+from hati.studies.probe import ProbeConclusion, Probed, ProbeVerdict, Property
 from hati.studies.probe.document import probe_document
 
 
@@ -13,3 +13,13 @@ def test_a_reason_is_shown_once() -> None:
     (table,) = found.sections
     assert isinstance(table, Table)
     assert table.notes == ("cpu.quota, cpu.quota_period: none",)
+
+
+def test_what_is_contaminated_is_measured_again_by_a_command() -> None:
+    rate = Property("cpu.rate", 4e5, "1/ms", None, ProbeVerdict.CONTAMINATED, "others used 40% of the CPUs meanwhile")
+    cost = Property("clock.cost", 20.0, "ns")
+    probed = tuple(
+        Probed(name, "", "1", properties=(each,)) for name, each in (("cpu.work", rate), ("clock.reading", cost))
+    )
+    (warning,) = probe_document(ProbeConclusion("m", "f", probed)).warnings
+    assert warning.endswith("hati probe cpu.work --max-age 0")

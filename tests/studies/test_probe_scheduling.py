@@ -18,14 +18,17 @@ def woken(rng, late_us, others=0.0, count=500):
 
 @pytest.mark.parametrize("truth", [5.0, 50.0, 500.0])
 def test_the_lateness_of_wake_ups_is_found_without_the_cost_of_the_clock(truth: float) -> None:
-    covered = 0
+    covered = late = 0
     for seed in range(100):
         found, tail = wakeup(woken(np.random.default_rng(seed), truth), 25.0)
         assert found.verdict is MEASURED
         assert found.interval is not None
         covered += found.interval[0] <= truth + 2.0 * np.log(2.0) <= found.interval[1]
         assert tail.value > found.value
+        assert tail.interval is not None
+        late += tail.interval[0] <= truth + 2.0 * np.log(100.0) <= tail.interval[1]
     assert covered >= 90
+    assert late >= 90
 
 
 def test_wake_ups_on_a_busy_cpu_are_contaminated() -> None:

@@ -21,12 +21,15 @@ from hati.probing.kernel import (
     Series,
     listed_siblings,
     own_group,
+    requested_slice_ns,
     throttled_seconds,
 )
 from hati.studies.probe import DEMAND_MS, WEIGHT_STEPS, Experiment, Inputs, Neighbour
 
 _IDLE, _IOWAIT, _IRQ, _SOFT, _STEAL = 3, 4, 5, 6, 7
 _LEAST = 0.01
+_KERNEL_THREAD = 0x00200000
+"""PF_KTHREAD among the flags of a thread, in Linux's include/linux/sched.h."""
 
 
 class Accounts(Struct, frozen=True):
@@ -34,7 +37,8 @@ class Accounts(Struct, frozen=True):
 
     ``foreign`` is the number of cores that neither this process nor its children used, in total: other processes, those
     that ended meanwhile included, interrupts, and stolen time. ``soft`` are the cores of soft interrupts, where the
-    kernel counts them apart from the processes that they interrupt; else 0.
+    kernel counts them apart from the processes that they interrupt; else 0. ``kernel`` are those of the kernel's
+    threads among the neighbours.
     """
 
     wall: float
@@ -43,6 +47,7 @@ class Accounts(Struct, frozen=True):
     neighbours: tuple[Neighbour, ...]
     foreign: float = 0.0
     soft: float = 0.0
+    kernel: float = 0.0
 
     @property
     def others(self) -> float:
@@ -50,10 +55,20 @@ class Accounts(Struct, frozen=True):
         return sum(each.share for each in self.neighbours)
 
     @property
+    def taken(self) -> float:
+        """The cores that others on this machine used: stolen time is no process's here."""
+        return max(self.others, self.foreign - self.stolen / self.wall)
+
+    @property
     def beside_packets(self) -> float:
         """The cores that others used where soft interrupts, also those in threads, are of this process's packets."""
         threads = sum(each.share for each in self.neighbours if each.name.startswith("ksoftirqd/"))
         return max(self.others - threads, self.foreign - max(self.soft, threads))
+
+    @property
+    def beside_kernel(self) -> float:
+        """The cores that others used where the kernel, in threads and interrupts, works for this process's files."""
+        return max(self.others - self.kernel, self.foreign - self.soft - self.kernel)
 
 
 class Watch:
@@ -72,14 +87,15 @@ class Watch:
         hertz = float(os.sysconf("SC_CLK_TCK"))
         unused = (ticks[_IDLE] + ticks[_IOWAIT]) / hertz
         foreign = max(0.0, len(self._cpus) - (unused + own) / wall)
-        found = []
-        for pid, (name, cpu, seconds) in _read_processes().items():
-            share = (seconds - self._used.get(pid, (name, cpu, 0.0))[2]) / wall
-            if share > _LEAST and cpu in self._cpus:
-                found.append(Neighbour(name, pid, cpu, share))
+        found, kernel = list[Neighbour](), 0.0
+        for number, each in _read_processes().items():
+            share = (each.seconds - (self._used[number].seconds if number in self._used else 0.0)) / wall
+            if share > _LEAST and each.cpu in self._cpus:
+                found.append(Neighbour(each.name, number, each.cpu, share))
+                kernel += share if each.of_kernel else 0.0
         ordered = tuple(sorted(found, key=lambda each: -each.share))
         soft = ticks[_SOFT] / hertz / wall if self._apart else 0.0
-        return Accounts(wall, unused, ticks[_STEAL] / hertz, ordered, foreign, soft)
+        return Accounts(wall, unused, ticks[_STEAL] / hertz, ordered, foreign, soft, kernel)
 
     @property
     def _apart(self) -> bool:
@@ -94,9 +110,18 @@ class Watch:
         return [sum(column) for column in zip(*own, strict=True)]
 
 
-def _read_processes() -> dict[int, tuple[str, int, float]]:
-    """Name, last CPU and CPU seconds of each thread of each other process, by the thread's number."""
-    found: dict[int, tuple[str, int, float]] = {}
+class _Thread(NamedTuple):
+    """A thread of another process: its last CPU, and its CPU time in s."""
+
+    name: str
+    cpu: int
+    seconds: float
+    of_kernel: bool
+
+
+def _read_processes() -> dict[int, _Thread]:
+    """The threads of all other processes, by their numbers."""
+    found: dict[int, _Thread] = {}
     own = os.getpid()
     for folder in Path("/proc").iterdir():
         if not folder.name.isdigit() or int(folder.name) == own:
@@ -105,7 +130,8 @@ def _read_processes() -> dict[int, tuple[str, int, float]]:
             for task in (folder / "task").iterdir():
                 text = (task / "stat").read_text(errors="replace")
                 name, fields = text[text.index("(") + 1 : text.rindex(")")], text[text.rindex(")") + 2 :].split()
-                found[int(task.name)] = name, int(fields[36]), _seconds(task, fields)
+                of_kernel = bool(int(fields[6]) & _KERNEL_THREAD)
+                found[int(task.name)] = _Thread(name, int(fields[36]), _seconds(task, fields), of_kernel)
     return found
 
 
@@ -233,13 +259,14 @@ def _clock(setting: Setting, _: Inputs) -> Execution:
 
 
 def _work(setting: Setting, _: Inputs) -> Execution:
-    raw: Series = {"units": np.array([float(_UNITS)])}
+    cpu, raw = setting.cpus[0], Series({"units": np.array([float(_UNITS)])})
+    watch = Watch([cpu])
     for burst in range(_BURSTS):
         if burst:
             time.sleep(setting.duration(_BETWEEN_BURSTS) / _SECOND)  # adjacent bursts vary less than the machine does
-        found = setting.run("work", setting.duration(0.05), _UNITS, "other", setting.cpus[0])
+        found = setting.run("work", setting.duration(0.05), _UNITS, "other", cpu)
         raw |= {f"{name}/{burst}": values for name, values in found.items()}
-    return raw, ()
+    return _with_others(raw, watch.accounts())
 
 
 def execute_factor(setting: Setting, inputs: Inputs, factor: float) -> Execution:
@@ -250,7 +277,7 @@ def execute_factor(setting: Setting, inputs: Inputs, factor: float) -> Execution
         for name, own in (("reference", units), ("work", round(factor * units))):
             found = setting.run("work", setting.duration(0.05), own, "other", cpu)
             raw[f"{name}_cpu_ns/{burst}"] = found["work_cpu_ns"]
-    return raw, (watch.accounts(),)
+    return _with_others(raw, watch.accounts())
 
 
 def _usable(setting: Setting, inputs: Inputs) -> Execution:
@@ -261,7 +288,7 @@ def _usable(setting: Setting, inputs: Inputs) -> Execution:
         found = _spin(setting, inputs, 1.5, cpu=-1, processes=min(_MOST_PROCESSES, processes))
         watched.append(watch.accounts())
         raw |= _prefixed(found, group)
-    return {**raw, "others": np.array([watched[-1].others])}, watched
+    return {**raw, "others": np.array([watched[-1].taken])}, watched
 
 
 def _limit(setting: Setting, inputs: Inputs) -> Execution:
@@ -281,10 +308,14 @@ def _pair(setting: Setting, inputs: Inputs) -> Execution:
     units = max(1, int(0.5 * inputs["cpu.rate"]))
     raw: Series = {}
     watch = Watch([first, second])
-    for group, cpus in (("a", [first]), ("b", [second]), ("both", [first, second])):
-        raw |= _prefixed(setting.run("wide", setting.duration(0.4), units, "other", *cpus), group)
-    accounts = watch.accounts()
-    return {**raw, "others": np.array([accounts.foreign / 2.0])}, (accounts,)
+    for burst in range(_BURSTS):
+        a, b, both = (
+            setting.run("wide", setting.duration(0.05), units, "other", *cpus)
+            for cpus in ([first], [second], [first, second])
+        )
+        raw |= {f"a_alone_ns/{burst}": a["work_cpu_ns"], f"b_alone_ns/{burst}": b["work_cpu_ns"]}
+        raw |= {f"{cpu}_both_ns/{burst}": both[f"work_cpu_ns/{number}"] for number, cpu in enumerate("ab")}
+    return _with_others(raw, watch.accounts(), 2)
 
 
 def execute_steps(setting: Setting, inputs: Inputs, every_ns: int = 0, percent: int = 100) -> Execution:
@@ -344,8 +375,10 @@ def _gaps(setting: Setting, inputs: Inputs) -> Execution:
 
 
 def _repetition(setting: Setting, inputs: Inputs) -> Execution:
-    units = int(2.0 * inputs["cpu.rate"])
-    return setting.run("work", setting.duration(4.0), units, "other", setting.cpus[0]), ()
+    cpu, units = setting.cpus[0], int(2.0 * inputs["cpu.rate"])
+    watch = Watch([cpu])
+    found = setting.run("work", setting.duration(4.0), units, "other", cpu)
+    return _with_others(found, watch.accounts())
 
 
 def _timeslice(setting: Setting, inputs: Inputs) -> Execution:
@@ -355,7 +388,8 @@ def _timeslice(setting: Setting, inputs: Inputs) -> Execution:
         watch = Watch([setting.cpus[0]])
         raw |= _prefixed(_spin(setting, inputs, 1.0, cpu=setting.cpus[0], processes=processes), str(processes))
         watched.append(watch.accounts())
-    return raw, watched
+    requested = requested_slice_ns()
+    return raw if requested is None else {**raw, "requested_ns": np.array([requested])}, watched
 
 
 def _round_robin(setting: Setting, inputs: Inputs) -> Execution:
@@ -367,8 +401,9 @@ def _round_robin(setting: Setting, inputs: Inputs) -> Execution:
 def _demand(setting: Setting, inputs: Inputs) -> Execution:
     cpu = setting.cpus[0]
     units = int(DEMAND_MS * inputs["cpu.rate"])
+    watch = Watch([cpu])
     found = setting.run("work", setting.duration(6.0), units, "other", cpu, cpu)
-    return {"response_ns": found["work_wall_ns/0"]}, ()
+    return _with_others({"response_ns": found["work_wall_ns/0"]}, watch.accounts())
 
 
 def execute_wakeups(setting: Setting, slack_ns: int = 1) -> Execution:
@@ -376,8 +411,7 @@ def execute_wakeups(setting: Setting, slack_ns: int = 1) -> Execution:
     cpu = setting.cpus[0]
     watch = Watch([cpu])
     found = setting.run("wake", int(500 * setting.scale), _MS, cpu, slack_ns)
-    accounts = watch.accounts()
-    return {**found, "others": np.array([accounts.foreign])}, (accounts,)
+    return _with_others(found, watch.accounts())
 
 
 def _switching(setting: Setting, _: Inputs) -> Execution:
@@ -445,18 +479,18 @@ def _stream(setting: Setting, inputs: Inputs) -> Execution:
         cpus = cpus[: max(1, int(0.5 * free / (3 * size)))]
     watch = Watch(cpus)
     found = setting.run("triad", size, int(10 * setting.scale), *cpus)
-    accounts = watch.accounts()
-    return {**found, "others": np.array([accounts.foreign / len(cpus)])}, (accounts,)
+    return _with_others(found, watch.accounts(), len(cpus))
 
 
 def _disk(setting: Setting, _: Inputs) -> Execution:
     file = setting.folder / f".hati-probe-{os.getpid()}"
+    watch = Watch(setting.cpus)
     try:
-        return setting.run(
-            "disk", file, int(32 * setting.scale), int(100 * setting.scale), int(200 * setting.scale)
-        ), ()
+        found = setting.run("disk", file, int(32 * setting.scale), int(100 * setting.scale), int(200 * setting.scale))
     finally:
         file.unlink(missing_ok=True)
+    accounts = watch.accounts()
+    return {**found, "others": np.array([accounts.beside_kernel / len(setting.cpus)])}, (accounts,)
 
 
 def execute_link(setting: Setting, address: str, namespace: str, rounds: int = 500) -> Series:
@@ -517,6 +551,11 @@ def _spin(
     if "window_ns" not in found and "window_ns/0" not in found:
         raise MeasurementError("the spinning processes wrote nothing")
     return found
+
+
+def _with_others(raw: Series, accounts: Accounts, cpus: int = 1) -> Execution:
+    """Raw observations with ``others``, the fraction of the time of the watched CPUs that others used."""
+    return {**raw, "others": np.array([accounts.foreign / cpus])}, (accounts,)
 
 
 def _prefixed(found: Series, name: str) -> Series:

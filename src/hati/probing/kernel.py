@@ -15,8 +15,9 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import platformdirs
 
-from hati.core import FloatArray, InputError, MeasurementError, digest
+from hati.core import FloatArray, MeasurementError, digest
 from hati.driver import compile_program, compiler
+from hati.file_errors import write_error
 from hati.generate import with_kernels
 from hati.studies.probe import Conditions
 
@@ -96,7 +97,7 @@ def _compiled(folder: Path) -> Path:
         with TemporaryDirectory(dir=folder) as own:
             compile_program(source, Path(own)).replace(path)
     except OSError as error:
-        raise InputError(f"{folder} cannot be written: {error.strerror}", fix="free some space, or set HOME") from error
+        raise write_error(folder, error, "set XDG_CACHE_HOME to another folder") from error
     return path
 
 
@@ -259,6 +260,17 @@ def validate_slice() -> None:
                 )
             return
     raise NotPermittedError("the configuration of the kernel cannot be read", fix="use one with CONFIG_IKCONFIG_PROC")
+
+
+_SCHED = Path("/proc/self/sched")
+
+
+def requested_slice_ns(file: Path = _SCHED) -> float | None:
+    """The timeslice of this process that the scheduler aims at; None if the kernel does not show it."""
+    with suppress(OSError):
+        found = re.search(r"^se\.slice\s*:\s*(\d+)$", file.read_text(), re.MULTILINE)
+        return float(found[1]) if found else None
+    return None
 
 
 _CPUS = Path("/sys/devices/system/cpu")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from hati.core import FloatArray
-from hati.stats import proportion
+from hati.stats import proportion, t_margin
 from hati.studies.probe.finding import (
+    CONFIDENCE,
     Property,
     Raw,
     contaminated,
@@ -19,13 +21,14 @@ from hati.studies.probe.finding import (
     median_property,
     pooled,
     ratio_property,
+    undisturbed,
 )
 from hati.studies.probe.noise import GapMode, Gaps, gaps_of, mode_of
 
-RATE_METHOD = "cpu-time-2"
-CORES_METHOD = "cpu-share-1"
+RATE_METHOD = "cpu-time-3"
+CORES_METHOD = "cpu-share-2"
 QUOTA_METHOD = "gap-refill-3"
-PAIR_METHOD = "rate-ratio-3"
+PAIR_METHOD = "rate-ratio-4"
 
 _OTHERS = 0.03
 _THROTTLED_MS = 1.0
@@ -38,29 +41,33 @@ def work_rate(raw: Raw) -> tuple[Property, ...]:
     """Units of work per ms of CPU time; ``units`` is the work of a repetition, ``work_cpu_ns`` its times in each burst.
 
     The speed of shared machines wanders within seconds: repetitions of one burst are alike, and their number says
-    nothing of it. The interval is Student's over the medians of the bursts.
+    nothing of it. The interval is Student's over the medians of the bursts. ``others`` is the fraction of the
+    CPU's time that others used.
     """
-    bursts = np.array([np.median(times) for times in each(raw, "work_cpu_ns")])
-    return (mean_property("cpu.rate", float(raw["units"][0]) / (bursts / 1e6), "1/ms"),)
+    rates = float(raw["units"][0]) / (_medians(raw, "work_cpu_ns") / 1e6)
+    return undisturbed(raw, mean_property("cpu.rate", rates, "1/ms"))
 
 
 def work_ratio(raw: Raw) -> tuple[Property, ...]:
     """The CPU time of work over that of a reference, from bursts of both in alternation.
 
     ``reference_cpu_ns`` and ``work_cpu_ns`` are CPU times of repetitions in each burst. The median of each burst
-    counts, as in ``work_rate``.
+    counts, and ``others`` is, as in ``work_rate``.
     """
-    reference, work = (
-        np.array([np.median(times) for times in each(raw, name)]) for name in ("reference_cpu_ns", "work_cpu_ns")
-    )
-    return (ratio_property("cpu.work_ratio", np.log(work / reference)),)
+    logs = np.log(_medians(raw, "work_cpu_ns") / _medians(raw, "reference_cpu_ns"))
+    return undisturbed(raw, ratio_property("cpu.work_ratio", logs))
+
+
+def _medians(raw: Raw, name: str) -> FloatArray:
+    """The median of each burst."""
+    return np.array([np.median(times) for times in each(raw, name)])
 
 
 def usable_cores(raw: Raw) -> tuple[Property, ...]:
     """The cores that processes get in all, as a real number: CPU time over wall time, with a process for each CPU.
 
     ``1/`` is from a single process, ``n/`` from one for each CPU and one more; ``others`` is the CPU time of other
-    processes, in cores.
+    processes, in cores, those that ended meanwhile included.
     """
     several = gaps_of(raw, "n/")
     alone = gaps_of(raw, "1/")
@@ -113,7 +120,7 @@ def quota(raw: Raw) -> tuple[Property, ...]:
     periods = np.round((refills[-1] - refills[0]) / period)
     period = float(refills[-1] - refills[0]) / float(periods)
     run = _runs(refills, lengths, period)
-    budget = Property(names[0], float(run.mean()), "ms", _bounds(run))
+    budget = mean_property(names[0], run, "ms")
     own = intervals[regular]
     spread = 1.96 * float(own.std(ddof=1)) / float(periods)
     return budget, Property(names[1], period, "ms", (period - spread, period + spread))
@@ -126,26 +133,20 @@ def _runs(refills: np.ndarray, lengths: np.ndarray, period: float) -> np.ndarray
     return period - stopped[: max(1, number[-1])]
 
 
-def _bounds(values: np.ndarray) -> tuple[float, float]:
-    mean, margin = float(values.mean()), 1.96 * float(values.std()) / np.sqrt(values.size)
-    return float(mean - margin), float(mean + margin)
-
-
 def pair_slowdown(raw: Raw) -> tuple[Property, ...]:
     """The time of work on two CPUs at once over its time on one alone; near 1 for separate cores.
 
-    ``a/`` and ``b/`` are from each CPU alone, ``both/`` from both, of work that fills the units of a core; CPU time is
-    compared, so that other processes count less. ``others`` is the fraction of the time of both CPUs that others used.
+    In each round, ``a_alone_ns`` and ``b_alone_ns`` are CPU times on each CPU alone, ``a_both_ns`` and ``b_both_ns``
+    those on both at once, of work that fills the units of a core. The median of each burst counts, as in ``work_rate``.
+    ``others`` is the fraction of the time of both CPUs that others used.
     """
-    alone = [float(np.median(pooled(raw, f"{which}work_cpu_ns"))) for which in ("a/", "b/")]
-    both = each(raw, "both/work_cpu_ns")
-    ratios = np.concatenate([own / single for own, single in zip(both, alone, strict=True)])
-    return _alone(raw, median_property("cpu.pair_slowdown", ratios, "1"))
+    logs = [np.log(_medians(raw, f"{cpu}_both_ns") / _medians(raw, f"{cpu}_alone_ns")) for cpu in "ab"]
+    return undisturbed(raw, ratio_property("cpu.pair_slowdown", np.mean(logs, axis=0)))
 
 
-SLICE_METHOD = "gap-slope-1"
+SLICE_METHOD = "gap-slope-2"
 ROUND_ROBIN_METHOD = "gap-mode-1"
-DEMAND_METHOD = "response-clusters-1"
+DEMAND_METHOD = "response-clusters-2"
 
 _OWN = 0.97
 """The fraction of a core's time that competing processes get in all if nothing else runs there."""
@@ -189,6 +190,17 @@ def timeslice(raw: Raw, counts: Sequence[int] = (2, 3, 4)) -> tuple[Property, ..
     return (found,)
 
 
+def requested_slice(raw: Raw) -> Property:
+    """The timeslice in ms that the scheduler aims at, by ``requested_ns``, if the kernel shows it.
+
+    It is exact. The effective one is longer where a slice ends at a tick of the clock only.
+    """
+    name = "sched.requested_slice"
+    if "requested_ns" not in raw:
+        return inconclusive(name, "ms", "the kernel does not show it (se.slice in /proc/self/sched, from Linux 6.6 on)")
+    return Property(name, float(raw["requested_ns"][0]) / 1e6, "ms")
+
+
 def round_robin_slice(raw: Raw) -> tuple[Property, ...]:
     """The slice of SCHED_RR in ms: the mode of the gaps of two such processes on one core."""
     name, group = "sched.round_robin_slice", gaps_of(raw)
@@ -215,7 +227,7 @@ def demand_slice(raw: Raw, demand: float, effective: float | None = None) -> tup
     response waits several times, and the difference of clusters is not a slice: the method is then not valid.
 
     Args:
-        raw: ``response_ns``, shape (n,).
+        raw: ``response_ns``, shape (n,), and ``others``, the fraction of the CPU's time that others used.
         demand: in ms.
         effective: the timeslice by ``timeslice``, in ms, if known.
     """
@@ -229,15 +241,15 @@ def demand_slice(raw: Raw, demand: float, effective: float | None = None) -> tup
         )
         return (inconclusive(name, "ms", reason, value),)
     if value is None:
-        return (inconclusive(name, "ms", "the response times are in one cluster"),)
+        return undisturbed(raw, inconclusive(name, "ms", "the response times are in one cluster"))
     within = sum(float(((each - each.mean()) ** 2).sum()) for each in clusters)
     kept = np.concatenate(clusters)
     explained = 1.0 - within / float(((kept - kept.mean()) ** 2).sum()) if kept.size > 2 else 0.0
     if explained < _EXPLAINED or kept.size < _EXPLAINED * times.size:
         reason = f"two clusters explain {explained:.0%} of the variance and hold {kept.size / times.size:.0%} of all"
-        return (inconclusive(name, "ms", reason, value),)
+        return undisturbed(raw, inconclusive(name, "ms", reason, value))
     error = float(np.sqrt(sum(each.var(ddof=1) / each.size for each in clusters if each.size > 1)))
-    return (Property(name, value, "ms", (value - 1.96 * error, value + 1.96 * error)),)
+    return undisturbed(raw, Property(name, value, "ms", (value - 1.96 * error, value + 1.96 * error)))
 
 
 def _clusters(values: FloatArray, diameter: float) -> list[FloatArray]:
@@ -312,7 +324,7 @@ def bandwidth(raw: Raw) -> tuple[Property, ...]:
     moved, times = float(raw["moved_bytes"][0]), each(raw, "triad_ns")
     rates = np.sum([moved / own for own in times], axis=0)
     low, high = median_interval(rates)
-    return _alone(raw, Property("mem.bandwidth", float(np.median(rates)) * 1e9, "B/s", (low * 1e9, high * 1e9)))
+    return undisturbed(raw, Property("mem.bandwidth", float(np.median(rates)) * 1e9, "B/s", (low * 1e9, high * 1e9)))
 
 
 def _crossing(
@@ -381,7 +393,7 @@ def clock(raw: Raw) -> tuple[Property, ...]:
     low, high = np.quantile(raw["cost_ps"], [0.25, 0.75])
     if high > (1.0 + _SPREAD) * low:
         reason = f"the middle half of readings spreads by {high / low - 1.0:.0%}; repeat it when the machine is quiet"
-        return (contaminated(costs[0], reason), costs[1], resolution)
+        return (*(contaminated(each_, reason) for each_ in costs), resolution)
     if step <= 0.0:
         return (*costs, inconclusive("clock.resolution", "ns", "the clock went backwards"))
     return (*costs, resolution)
@@ -391,31 +403,41 @@ def _value(of: Property) -> float:
     return of.value or 0.0
 
 
-DISK_METHOD = "durable-rates-1"
+DISK_METHOD = "durable-rates-2"
 NETWORK_METHOD = "acknowledged-2"
 _BLOCK = 2.0**20
 _PARTS = 8
 
 
 def disk(raw: Raw) -> tuple[Property, ...]:
-    """Throughput of blocks of 1 MiB, each made durable; latency of an append with fdatasync; effect of the cache.
+    """Throughput of blocks of 1 MiB, each made durable; latency of an append with fdatasync; reads of 4 KiB.
 
-    A rate is total bytes over total time: a throttled disk answers in bursts, whose median is meaningless.
+    Rates are over all of their time: a throttled disk answers in bursts, whose median is meaningless. ``others`` is the
+    fraction of the time of the CPUs that others used, without what the kernel does for the file.
     """
-    times = raw["durable_ns"]
-    parts = np.array([_BLOCK * part.size / part.sum() for part in np.array_split(times, min(_PARTS, times.size))])
-    rate = _BLOCK * times.size / float(times.sum())
-    spread = 2.0 * float(parts.std(ddof=1)) / np.sqrt(parts.size) if parts.size > 1 else 0.0
     found = [
-        Property("disk.durable", rate * 1e9, "B/s", (float((rate - spread) * 1e9), float((rate + spread) * 1e9))),
+        _rate("disk.durable", _BLOCK, raw["durable_ns"], "B/s"),
         median_property("disk.append", raw["append_ns"] / 1e3, "us"),
         median_property("disk.cached_read", raw["cached_read_ns"] / 1e3, "us"),
     ]
     if "direct_read_ns" not in raw:
-        return (*found, inconclusive("disk.direct_read", "us", "the file system permits no direct reads (O_DIRECT)"))
+        reason = "the file system permits no direct reads (O_DIRECT)"
+        missing = (inconclusive("disk.direct_read", "us", reason), inconclusive("disk.iops", "1/s", reason))
+        return (*undisturbed(raw, *found), *missing)
     direct = median_property("disk.direct_read", raw["direct_read_ns"] / 1e3, "us")
-    effect = (direct.value or 0.0) / (found[2].value or 1.0)
-    return (*found, direct, Property("disk.cache_effect", effect, "1"))
+    effect = Property("disk.cache_effect", (direct.value or 0.0) / (found[2].value or 1.0), "1")
+    return undisturbed(raw, *found, direct, _rate("disk.iops", 1.0, raw["direct_read_ns"], "1/s"), effect)
+
+
+def _rate(name: str, amount: float, times: FloatArray, unit: str) -> Property:
+    """What operations move per second, each ``amount`` in ``times`` ns, shape (n,), n >= 2.
+
+    The interval is Student's over the means of eight parts, as a factor: neighbours in time are alike.
+    """
+    means, mean = [part.mean() for part in np.array_split(times, min(_PARTS, times.size))], float(times.mean())
+    error = float(np.std(means, ddof=1)) / math.sqrt(len(means)) / mean
+    rate, factor = amount / mean * 1e9, math.exp(t_margin(CONFIDENCE, len(means) - 1) * error)
+    return Property(name, rate, unit, (rate / factor, rate * factor))
 
 
 def link_properties(raw: Raw) -> dict[str, Property]:
@@ -433,15 +455,14 @@ def network(raw: Raw, prefix: str = "net.loopback") -> tuple[Property, ...]:
     rates: FloatArray = (raw["acknowledged_bytes"] / raw["window_ns"])[1:]
     if rates.size < 3:
         few = inconclusive(f"{prefix}_bandwidth", "B/s", "the stream has fewer than three windows")
-        return (*_alone(raw, trips), few)
+        return (*undisturbed(raw, trips), few)
     total = float(pooled(raw, "acknowledged_bytes")[1:].sum() / pooled(raw, "window_ns")[1:].sum())
     low, high = median_interval(rates)
     interval = (min(low, total) * 1e9, max(high, total) * 1e9)
-    return _alone(raw, trips, Property(f"{prefix}_bandwidth", total * 1e9, "B/s", interval))
+    return undisturbed(raw, trips, Property(f"{prefix}_bandwidth", total * 1e9, "B/s", interval))
 
 
 LINK_METHOD = "remote-3"
-_MOST_OTHERS = 0.1
 _FEWEST_STREAMS = 3
 
 
@@ -460,18 +481,9 @@ def remote_link(raw: Raw, prefix: str) -> tuple[Property, ...]:
     name = f"{prefix}_bandwidth"
     if times.size < _FEWEST_STREAMS or times.min() <= 0.0:
         few = inconclusive(name, "B/s", "the streams are too few, or shorter than a round trip")
-        return (*_alone(raw, trips), few, loss)
+        return (*undisturbed(raw, trips), few, loss)
     rates = float(raw["stream_bytes"][0]) / times * 1e9
     total = float(raw["stream_bytes"][0]) * times.size / float(times.sum()) * 1e9
     low, high = median_interval(rates)
     bandwidth = Property(name, total, "B/s", (min(low, total), max(high, total)))
-    return (*_alone(raw, trips, bandwidth), loss)
-
-
-def _alone(raw: Raw, *found: Property) -> tuple[Property, ...]:
-    """The properties, contaminated where ``others``, a fraction of the CPUs' time, is too large."""
-    others = float(raw["others"][0])
-    if others <= _MOST_OTHERS:
-        return found
-    reason = f"others used {others:.0%} of the CPUs meanwhile; repeat it when the machine is quiet"
-    return tuple(contaminated(one, reason) for one in found)
+    return (*undisturbed(raw, trips, bandwidth), loss)

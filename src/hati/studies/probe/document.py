@@ -151,9 +151,21 @@ def _age(found: ProbeConclusion) -> str:
 
 def _warnings(found: ProbeConclusion) -> tuple[str, ...]:
     doubtful = [each for each in found.probed if any(one.verdict in _DOUBTFUL for one in each.properties)]
-    return tuple(
+    disturbed = (
         f"{each.experiment} was disturbed by {neighbours}" for each in doubtful if (neighbours := _neighbours(each))
     )
+    return (*disturbed, *_repetition(found))
+
+
+def _repetition(found: ProbeConclusion) -> Iterator[str]:
+    """How to measure again what is contaminated: such results are kept and reused, too."""
+    names = [
+        each.experiment
+        for each in found.probed
+        if any(one.verdict is ProbeVerdict.CONTAMINATED for one in each.properties)
+    ]
+    if names:
+        yield f"to measure again what is contaminated: hati probe {' '.join(names)} --max-age 0"
 
 
 def _neighbours(probed: Probed) -> str:

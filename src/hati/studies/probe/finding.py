@@ -14,6 +14,8 @@ from hati.core import FloatArray, InputError
 from hati.stats import t_margin
 
 CONFIDENCE = 0.95
+_MOST_OTHERS = 0.1
+"""The fraction of the time of CPUs that others may use."""
 Raw = Mapping[str, FloatArray]
 """Raw observations of an experiment by their names; those of several processes are ``NAME/0``, ``NAME/1`` ..."""
 
@@ -69,6 +71,15 @@ def contaminated(found: Property, reason: str) -> Property:
     return Property(found.name, found.value, found.unit, found.interval, ProbeVerdict.CONTAMINATED, reason)
 
 
+def undisturbed(raw: Raw, *found: Property) -> tuple[Property, ...]:
+    """The properties, contaminated where ``others``, the fraction of the CPUs' time that others used, is too large."""
+    others = float(raw["others"][0])
+    if others <= _MOST_OTHERS:
+        return found
+    reason = f"others used {others:.0%} of the CPUs meanwhile; repeat it when the machine is quiet"
+    return tuple(contaminated(one, reason) for one in found)
+
+
 def pooled(raw: Raw, name: str) -> FloatArray:
     """The observations of that name of all processes, one process after the other; empty if there are none."""
     parts = each(raw, name)
@@ -84,16 +95,20 @@ def each(raw: Raw, name: str) -> tuple[FloatArray, ...]:
 
 
 def median_interval(values: FloatArray) -> tuple[float, float]:
-    """The order statistics that cover the median of independent values with at least 95 % confidence.
+    """As ``quantile_interval``; six values are enough."""
+    return quantile_interval(values, 0.5)
 
-    With fewer than six values, no two of them do: the smallest and the largest are returned.
+
+def quantile_interval(values: FloatArray, probability: float) -> tuple[float, float]:
+    """The order statistics that cover a quantile of independent values with at least 95 % confidence.
+
+    With too few values, no two of them do: an end is then the smallest or the largest.
     """
     from scipy import stats
 
-    ordered = np.sort(values)
-    below = int(stats.binom.ppf((1.0 - CONFIDENCE) / 2.0, ordered.size, 0.5))
-    below = max(0, below - 1) if stats.binom.cdf(below, ordered.size, 0.5) > (1.0 - CONFIDENCE) / 2.0 else below
-    return float(ordered[below]), float(ordered[ordered.size - 1 - below])
+    ordered, tail = np.sort(values), (1.0 - CONFIDENCE) / 2.0
+    low, high = (int(stats.binom.ppf(each_, ordered.size, probability)) for each_ in (tail, 1.0 - tail))
+    return float(ordered[max(0, low - 1)]), float(ordered[min(high, ordered.size - 1)])
 
 
 def median_property(name: str, values: FloatArray, unit: str) -> Property:
@@ -208,6 +223,8 @@ def not_injected(name: str, truth: float | None, unit: str, tolerance: float, re
 
 _LEAST = 0.05
 _LEAST_WITHOUT = 0.2
+_MOST_ALIKE = 0.3
+"""The difference that intervals of alike properties exclude; that of a cache's size is a factor of 1.26 wide."""
 
 
 class PropertyChange(StrEnum):
@@ -233,7 +250,8 @@ def differences(before: Mapping[str, Property], after: Mapping[str, Property]) -
     """The properties that both have, those that differ first.
 
     A property differs if the intervals do not overlap and the values differ by more than 5 % (20 % without intervals),
-    or if only one has a value, such as a quota. It is undecided if it is contaminated or inconclusive on one side.
+    or if only one has a value, such as a quota. It is undecided if it is contaminated or inconclusive on one side, or
+    if the intervals do not exclude a difference of 30 %.
     """
     order = list(PropertyChange)
     found = list(_compared(before, after))
@@ -252,11 +270,20 @@ def _difference(name: str, first: Property, second: Property) -> PropertyDiffere
     ratio = second.value / first.value if first.value and second.value is not None else None
     if doubtful:
         return PropertyDifference(name, first, second, PropertyChange.UNDECIDED, ratio, doubtful[0].reason)
+    change = _change(first, second)
+    reason = f"the intervals do not exclude a difference of {_MOST_ALIKE:.0%}"
+    return PropertyDifference(name, first, second, change, ratio, reason if change is PropertyChange.UNDECIDED else "")
+
+
+def _change(first: Property, second: Property) -> PropertyChange:
+    """The change between two measured properties."""
     if first.value is None or second.value is None:
-        differs = (first.value is None) != (second.value is None)
-    elif first.interval and second.interval:
-        apart = first.interval[1] < second.interval[0] or second.interval[1] < first.interval[0]
-        differs = apart and abs(second.value - first.value) > _LEAST * max(abs(first.value), abs(second.value))
-    else:
-        differs = abs(second.value - first.value) > _LEAST_WITHOUT * max(abs(first.value), abs(second.value))
-    return PropertyDifference(name, first, second, PropertyChange.DIFFERS if differs else PropertyChange.ALIKE, ratio)
+        return PropertyChange.ALIKE if first.value is second.value else PropertyChange.DIFFERS
+    size, difference = max(abs(first.value), abs(second.value)), abs(second.value - first.value)
+    if not (first.interval and second.interval):
+        return PropertyChange.DIFFERS if difference > _LEAST_WITHOUT * size else PropertyChange.ALIKE
+    (first_low, first_high), (second_low, second_high) = first.interval, second.interval
+    if (first_high < second_low or second_high < first_low) and difference > _LEAST * size:
+        return PropertyChange.DIFFERS
+    largest = max(second_high - first_low, first_high - second_low)
+    return PropertyChange.ALIKE if largest <= _MOST_ALIKE * size else PropertyChange.UNDECIDED

@@ -126,10 +126,10 @@ LIBRARY = (
     ),
     Experiment(
         "sched.timeslice",
-        "effective timeslice",
+        "effective and requested timeslice",
         detectors.SLICE_METHOD,
-        {"sched.slice": "ms"},
-        lambda raw, _: detectors.timeslice(raw),
+        {"sched.slice": "ms", "sched.requested_slice": "ms"},
+        lambda raw, _: (*detectors.timeslice(raw), detectors.requested_slice(raw)),
         ("clock.cost",),
     ),
     Experiment(
@@ -215,6 +215,7 @@ LIBRARY = (
             "disk.append": "us",
             "disk.cached_read": "us",
             "disk.direct_read": "us",
+            "disk.iops": "1/s",
             "disk.cache_effect": "1",
         },
         lambda raw, _: detectors.disk(raw),

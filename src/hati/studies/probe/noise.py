@@ -10,7 +10,16 @@ import numpy as np
 
 from hati.core import FloatArray
 from hati.stats import noncentrality_of_t, t_margin
-from hati.studies.probe.finding import CONFIDENCE, Property, Raw, each, inconclusive, mean_property, pooled
+from hati.studies.probe.finding import (
+    CONFIDENCE,
+    Property,
+    Raw,
+    each,
+    inconclusive,
+    mean_property,
+    pooled,
+    undisturbed,
+)
 
 _WIDTH = 0.05
 """The width of the window, in the logarithm of lengths, in which a mode is sought."""
@@ -155,7 +164,7 @@ def _fundamental(starts: FloatArray, lengths: FloatArray) -> float | None:
 
 
 INTERRUPTIONS_METHOD = "gap-sizes-3"
-REPEATABILITY_METHOD = "successive-differences-1"
+REPEATABILITY_METHOD = "pairs-of-blocks-2"
 
 SIZES = (("10us", 0.01, 0.1), ("100us", 0.1, 1.0), ("1ms", 1.0, 10.0), ("10ms", 10.0, math.inf))
 """Classes of interruptions by their length in ms."""
@@ -218,20 +227,24 @@ def _parts(gaps: Gaps) -> FloatArray:
 def repeatability(raw: Raw, runs: int = 10) -> tuple[Property, ...]:
     """The repeatability of work on this machine: drift, spread, smallest visible change, as fractions.
 
-    Repetitions of ``work_wall_ns`` are pooled into blocks of 50 ms, which count as runs. Differences of successive
-    blocks are those of interleaved runs of one program; the smallest change is what a paired t-test at 1 % finds with a
-    power of 80 % in ``runs`` pairs. Drift is the standard deviation between blocks beyond that of successive ones.
+    Repetitions of ``work_wall_ns`` are pooled into blocks of 50 ms, which count as runs. Differences between the two of
+    each pair are those of interleaved runs of one program; no block is in two pairs, as their differences would depend
+    on each other. The smallest change is what a paired t-test at 1 % finds with a power of 80 % in ``runs`` pairs.
+    Drift is the standard deviation between blocks beyond that within pairs. ``others`` is the fraction of the CPU's
+    time that others used.
     """
     blocks = np.log(_blocks(pooled(raw, "work_wall_ns") / 1e6))
     if blocks.size < _FEWEST_BLOCKS:
-        return (inconclusive("noise.detectable", "1", f"only {blocks.size} blocks of 50 ms; measure longer"),)
-    differences = np.diff(blocks)
+        few = inconclusive("noise.detectable", "1", f"only {blocks.size} blocks of 50 ms; measure longer")
+        return undisturbed(raw, few)
+    differences = np.diff(blocks[: blocks.size // 2 * 2].reshape(-1, 2), axis=1).ravel()
     spread = float(np.std(differences, ddof=1))
     drift = math.sqrt(max(0.0, float(np.var(blocks, ddof=1)) - spread**2 / 2.0))
     low, high = _deviation_interval(differences)
     factor = detectable(1.0, runs)
     cpu = pooled(raw, "work_cpu_ns")
-    return (
+    return undisturbed(
+        raw,
         Property("noise.detectable", factor * spread, "1", (factor * low, factor * high)),
         Property("noise.spread", spread / math.sqrt(2.0), "1", (low / math.sqrt(2.0), high / math.sqrt(2.0))),
         Property("noise.drift", drift, "1"),

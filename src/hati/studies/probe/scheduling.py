@@ -15,6 +15,7 @@ from hati.studies.probe.finding import (
     mean_property,
     median_interval,
     median_property,
+    quantile_interval,
     ratio_property,
 )
 from hati.studies.probe.noise import Gaps, gaps_of
@@ -48,7 +49,7 @@ def wakeup(raw: Raw, clock_cost: float) -> tuple[Property, ...]:
     late = np.maximum(raw["late_ns"] - clock_cost, 0.0) / 1e3
     found = (
         median_property("sched.wakeup", late, "us"),
-        Property("sched.wakeup_p99", float(np.quantile(late, 0.99)), "us"),
+        Property("sched.wakeup_p99", float(np.quantile(late, 0.99)), "us", quantile_interval(late, 0.99)),
     )
     others = float(raw["others"][0])
     if others > _BUSY:

@@ -27,6 +27,7 @@ from hati.studies.probe import (
     LIBRARY,
     Property,
     Recovery,
+    RecoveryOutcome,
     link_properties,
     not_injected,
     recovered,
@@ -363,16 +364,14 @@ def _agent_in(namespace: str, address: str) -> Iterator[RemoteMachine]:
 
 
 def _tried(measured: Callable[[], list[Recovery]], otherwise: Recovery) -> list[Recovery]:
-    """The measured recoveries, or one with the reason why nothing could be injected or measured."""
+    """The measured recoveries, or one with the reason: a truth that is not permitted is refused, another one missed."""
     try:
         return measured()
     except NotPermittedError as error:
-        reason = str(error)
+        return [replace(otherwise, reason=" ".join(str(error).split()))]
     except MeasurementError as error:
-        reason = f"it could not be measured: {error}"
-    return [
-        not_injected(otherwise.name, otherwise.truth, otherwise.unit, otherwise.tolerance, " ".join(reason.split()))
-    ]
+        reason = " ".join(f"it could not be measured: {error}".split())
+        return [replace(otherwise, outcome=RecoveryOutcome.MISSED, reason=reason)]
 
 
 def _detected(program: KernelProgram, name: str, group: Path | None = None) -> dict[str, Property]:

@@ -32,6 +32,7 @@ from hati.driver import (
     serve,
 )
 from hati.engine.locks import FileLock, default_path
+from hati.file_errors import write_error
 from hati.generate import CALIBRATED, Calibration, CpuLoad, Kernel, LoadObservations, TaskSet, parse_task_set, tasks_of
 from hati.generate.tasks import TaskAttributes
 from hati.packages import added, called, load_entry
@@ -319,19 +320,20 @@ def _prepare_writable(folder: Path, fix: str) -> None:
 
     Raises:
         InputError: where they cannot.
+        MeasurementError: where the disk is full.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         TemporaryFile(dir=folder).close()
     except OSError as error:
-        raise InputError(f"{folder} cannot be written: {error.strerror}", fix=fix) from None
+        raise write_error(folder, error, fix) from None
 
 
 def calibrate_kernels(now: datetime, announce: Announce, save: Path | None = None) -> Calibration:
     """Calibrate all kernels on this machine, and keep the calibration; ``save`` is a file for a copy.
 
     Raises:
-        LoadDriverError: where a kernel cannot be measured.
+        MeasurementError: where a kernel cannot be measured, or the disk is full.
         InputError: where the file cannot be written.
     """
     if save is not None and (save.is_file() or not save.exists()):  # else a device or a pipe
@@ -342,7 +344,7 @@ def calibrate_kernels(now: datetime, announce: Announce, save: Path | None = Non
         try:
             write_calibration(made, save)
         except OSError as error:
-            raise InputError(f"{save} cannot be written: {error.strerror}", fix="name another file") from None
+            raise write_error(save, error, "name another file") from None
     return made
 
 
