@@ -59,6 +59,16 @@ def test_settings_are_held_while_a_command_runs(hati_here: Hati, root: Path) -> 
     assert hati_here("probe", "--fit", "--apply", "--", "no-such-program").status == 2
 
 
+def test_what_was_held_before_a_command_stays_held(hati_here: Hati, root: Path) -> None:
+    hati_here("probe", "--fit", "--apply")
+    (root / TURBO).write_text("1")
+    done = hati_here("probe", "--fit", "--apply", "--", sys.executable, "-c", "pass")
+    assert f"restored 1 setting: {TURBO}" in done.err
+    assert values(root) == ["performance", "1"]
+    assert f"restored 1 setting: {GOVERNOR}" in hati_here("probe", "--undo").err
+    assert values(root) == ["schedutil", "1"]
+
+
 def test_who_may_not_change_them_sees_what_would_be_changed(
     hati_here: Hati, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

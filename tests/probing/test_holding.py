@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from machine_root import BEFORE, GOVERNOR, HELD, SIBLINGS, machine_root, values
+from machine_root import BEFORE, GOVERNOR, HELD, SIBLINGS, TURBO, machine_root, values
 
 from hati.core import InputError
 from hati.probing import NotPermittedError
@@ -58,6 +58,37 @@ def test_holding_twice_keeps_the_first_values(root: Path) -> None:
     hold(steady_settings(root), root=root)
     restore(root)
     assert values(root) == BEFORE
+
+
+def test_a_holder_restores_what_it_changed_itself(root: Path) -> None:
+    hold(steady_settings(root)[:2], root=root)
+    own = hold(steady_settings(root), os.getpid(), root)
+    assert [each.file for each in own] == [TURBO, SIBLINGS]
+    restore(root, own)
+    assert values(root) == ("performance", "0", "on")
+    assert len(restore(root)) == 2
+    assert values(root) == BEFORE
+
+
+def test_what_another_process_holds_meanwhile_stays_held(root: Path) -> None:
+    own = hold(steady_settings(root), os.getpid(), root)
+    restore(root)
+    hold(steady_settings(root), os.getppid(), root)
+    assert restore(root, own) == ()
+    assert values(root) == HELD
+    with pytest.raises(InputError, match=f"process {os.getppid()} holds the settings"):
+        hold((), root=root)
+
+
+def test_what_was_held_and_changed_since_is_restored_to_the_later_value(root: Path) -> None:
+    hold(steady_settings(root), root=root)
+    (root / GOVERNOR).write_text("schedutil\n")
+    own = hold(steady_settings(root), os.getpid(), root)
+    assert [each.file for each in own] == [GOVERNOR]
+    restore(root, own)
+    assert values(root) == ("schedutil", "1", "off")
+    restore(root)
+    assert values(root) == ("schedutil", "0", "on")
 
 
 def test_what_somebody_else_changed_stays(root: Path) -> None:

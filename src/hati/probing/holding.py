@@ -68,40 +68,46 @@ def writable(settings: Sequence[HeldSetting], root: Path | None = None) -> bool:
     return os.access(folder, os.W_OK) and all(os.access(top / each.file, os.W_OK) for each in settings)
 
 
-def hold(settings: Sequence[HeldSetting], holder: int | None = None, root: Path | None = None) -> None:
-    """Change settings, after writing their values to a file from which ``restore`` reads them.
+def hold(
+    settings: Sequence[HeldSetting], holder: int | None = None, root: Path | None = None
+) -> tuple[HeldSetting, ...]:
+    """Change settings, after writing their values to a file from which ``restore`` reads them; return the changed ones.
+
+    One that was held before, and still has that value, is not among them.
 
     Raises:
         InputError: if a process holds settings.
         NotPermittedError: if one cannot be changed; these are then restored, and those held before stay.
     """
     top = root or system_root()
-    before = _kept(top).settings
-    if holders := [each.holder for each in before if each.holder is not None]:
+    kept = _kept(top).settings
+    if holders := [each.holder for each in kept if each.holder is not None]:
         raise InputError(f"process {holders[0]} holds the settings of this machine", fix="wait until it has ended")
-    known = {each.file for each in before}
-    new = tuple(replace(each, holder=holder) for each in settings if each.file not in known)
+    before = tuple(each for each in kept if _read(top / each.file) == each.value)
+    known = {(each.file, each.value) for each in before}
+    new = tuple(replace(each, holder=holder) for each in settings if (each.file, each.value) not in known)
     try:
         _keep((*before, *new), top)
-        for each in settings:
+        for each in new:
             _write(top / each.file, each.value)
     except NotPermittedError:
         with suppress(OSError, NotPermittedError):
-            restore(top, {each.file for each in new})
+            restore(top, new)
         raise
+    return new
 
 
-def restore(root: Path | None = None, files: Collection[str] | None = None) -> tuple[HeldSetting, ...]:
-    """Restore the held settings [default: of all files], last first.
+def restore(root: Path | None = None, own: Collection[HeldSetting] | None = None) -> tuple[HeldSetting, ...]:
+    """Restore the held settings that ``hold`` returned [default: all], last first.
 
-    Those that somebody else changed meanwhile, or removed, stay as they are.
+    Those that somebody else changed meanwhile, removed or holds stay as they are.
 
     Raises:
         NotPermittedError: if a setting cannot be restored; its previous value stays on record.
     """
     top = root or system_root()
     known = _kept(top).settings
-    rest = tuple(each for each in known if files is not None and each.file not in files)
+    rest = tuple(each for each in known if own is not None and each not in own)
     restored = []
     for each in reversed([each for each in known if each not in rest]):
         if _read(top / each.file) != each.value:
@@ -118,7 +124,7 @@ def restore(root: Path | None = None, files: Collection[str] | None = None) -> t
 def restore_abandoned(root: Path | None = None) -> tuple[HeldSetting, ...]:
     """Restore the settings of holders that ended without restoring them; others stay held."""
     found = [each for each in _kept(root or system_root()).settings if each.holder is not None]
-    ended = {each.file for each in found if not Path(f"/proc/{each.holder}").exists()}
+    ended = [each for each in found if not Path(f"/proc/{each.holder}").exists()]
     return restore(root, ended) if ended else ()
 
 
@@ -205,13 +211,13 @@ def _changed(file: str, value: str, fix: str, root: Path | None) -> Iterator[Non
     if not before:
         raise NotPermittedError(f"/{file} cannot be read", fix=fix)
     try:
-        hold((HeldSetting(file, before, value),), os.getpid(), root)
+        held = hold((HeldSetting(file, before, value),), os.getpid(), root)
     except InputError as error:
         raise NotPermittedError(error.message, fix=error.fix) from error
     try:
         yield
     finally:
-        restore(root, {file})
+        restore(root, held)
 
 
 @contextmanager

@@ -41,8 +41,7 @@ def apply_settings(command: Sequence[str], announce: Announce) -> int:
         raise InputError("this process may not change these settings", fix=fix)
     if not settings:
         announce("no setting has to be changed")
-    else:
-        hold(settings, os.getpid() if command else None)
+    held = hold(settings, os.getpid() if command else None) if settings else ()
     for each in settings:
         announce(f"set {_changed(each)}")
     if not command:
@@ -53,8 +52,8 @@ def apply_settings(command: Sequence[str], announce: Announce) -> int:
         ended = subprocess.run([*_prefix(), *command], check=False).returncode
         return ended if ended >= 0 else _SIGNALLED - ended
     finally:
-        if settings:
-            _announce_restored(restore(), announce)
+        if held:
+            _announce_restored(restore(own=held), announce)
 
 
 def undo_settings(announce: Announce) -> None:
