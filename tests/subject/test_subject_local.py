@@ -17,6 +17,7 @@ from hati.core import (
     ConfigurationFile,
     InputError,
     Job,
+    Machine,
     MeasurementError,
     Metric,
     Outcome,
@@ -30,7 +31,8 @@ from hati.core import (
     Task,
     Workload,
 )
-from hati.subject import InPlace, LocalSubject, Supervisor, machine, make_own
+from hati.subject import InPlace, LocalSubject, Supervisor, machine, machine_identity, make_own
+from hati.subject.running import local, servers
 
 Measure = Callable[..., Run]
 
@@ -348,6 +350,36 @@ class TestServer:
         assert run.resources is not None
         assert run.resources.wall_time < run.seconds - 0.1
 
+    @pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
+    def test_another_program_on_its_port_is_not_ready_for_it(
+        self, measure: Measure, serve: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, address: str
+    ) -> None:
+        """One that begins to listen after the port was found free, such as during `prepare`."""
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        try:
+            listener = socket.create_server((address, 0), family=family)
+        except OSError:
+            pytest.skip(f"nothing can listen on {address} here")
+        with listener:
+            port = listener.getsockname()[1]
+            monkeypatch.setattr(local, "free_port", lambda: port)
+            run = measure("true", server=Server((*serve, "60"), Ready(port=True, timeout=0.5)))
+        assert (run.outcome, run.exit) == (Outcome.NOT_STARTED, None)
+        process = f"process {os.getpid()} ({Path('/proc/self/comm').read_text().strip()})"
+        assert f"port {port} is in use: {process} listens on it, and would be measured instead" in run.detail
+
+    def test_a_port_on_which_something_listens_by_another_protocol_is_not_free(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        looked_at = list[int]()
+
+        def accepts(port: int) -> bool:
+            looked_at.append(port)
+            return len(looked_at) == 1
+
+        monkeypatch.setattr(servers, "_accepts", accepts)
+        assert servers.free_port() == looked_at[1]
+
     def test_its_port_is_free_again(self, measure: Measure, serve: tuple[str, ...]) -> None:
         run = measure("echo", "{port}", server=Server((*serve, "0"), Ready(port=True)))
         with pytest.raises(ConnectionRefusedError):
@@ -432,6 +464,30 @@ class TestBuild:
         ]
         assert (root / ".hati/log").read_text().count("built") == 3
         assert not (root / "main.out").exists()
+
+    @pytest.mark.parametrize("name", ["architecture", "processor", "system", "name"])
+    def test_once_for_each_class_of_machines(self, root: Path, supervisor: Supervisor, name: str) -> None:
+        """A folder that machines share, of which one has another processor or system, or only another name."""
+        build = ("sh", "-c", "echo $CFLAGS > made; echo built >> $LOG")
+        benchmark = Benchmark("b", ("cat", "made"), Reader(ReaderKind.PROCESS), METRICS, (build,))
+        environment = {**os.environ, "LOG": str(root / ".hati/log")}
+        task = Task("s", "design", "b", Configuration(), "r", Workload(), 1)
+        here = machine()
+        other = Machine.of({**dict(here.properties), name: "another"})
+        for place in (here, other, here):
+            subject = LocalSubject(root, place, environment=environment)
+            subject.tidy()
+            assert subject.measure(Job(task, benchmark, ""), supervisor).outcome is Outcome.DONE
+        assert (root / ".hati/log").read_text() == "built\n" * (1 if name == "name" else 2)
+
+    def test_once_for_each_set_of_instructions(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Processors of one name may have different ones, as in virtual machines."""
+        found = set()
+        for flags in ("sse avx", "sse avx avx512f", "sse avx"):
+            text = f"processor\t: 0\nflags\t\t: {flags}\nbogomips\t: {len(found)}\n"
+            monkeypatch.setattr(machine_identity, "_cpu_info", lambda text=text: text)
+            found.add(machine_identity.build_class(machine()))
+        assert len(found) == 2
 
     def test_once_per_parameter_of_the_workload_that_it_names(self, root: Path, supervisor: Supervisor) -> None:
         build = ("sh", "-c", "echo {n} > made; echo built >> $LOG")

@@ -44,12 +44,29 @@ def _memory() -> str:
 
 
 def _processor() -> str:
-    try:
-        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return platform.processor()
-    match = re.search(r"^(?:model name|Hardware|cpu model)\s*:\s*(.+)$", text, re.MULTILINE)
+    match = re.search(r"^(?:model name|Hardware|cpu model)\s*:\s*(.+)$", _cpu_info(), re.MULTILINE)
     return match[1].strip() if match else platform.processor()
+
+
+def _cpu_info() -> str:
+    """What the kernel lists of the CPUs; empty if it lists none."""
+    with suppress(OSError):
+        return Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    return ""
+
+
+_INSTRUCTIONS = re.compile(r"^(?:flags|Features|CPU implementer|CPU part)\s*:\s*(.+)$", re.MULTILINE)
+_OF_BUILDS = ("architecture", "processor", "system")
+
+
+def build_class(machine: Machine) -> str:
+    """The class of this machine, now in the last state of ``machine``: it runs what others of its class built.
+
+    A compiler may use all instructions of the processor that it runs on.
+    """
+    known = dict(machine.properties)
+    instructions = sorted(set(_INSTRUCTIONS.findall(_cpu_info())))
+    return digest([*(known.get(name, "") for name in _OF_BUILDS), *instructions])
 
 
 def _system() -> str:

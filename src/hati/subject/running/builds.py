@@ -132,13 +132,15 @@ _NAMED = 3
 class Builds:
     """Makes each build once, in a copy of the revision's tree; a failed build is not tried again by this object.
 
-    Builds are kept in ``.hati/builds`` for later campaigns, until newer ones need their space.
+    Builds are kept in ``.hati/builds`` for later campaigns on machines of the same class (``build_class``), until newer
+    ones need their space.
     """
 
-    def __init__(self, root: Path, environment: Mapping[str, str], trees: Trees) -> None:
+    def __init__(self, root: Path, environment: Mapping[str, str], trees: Trees, machine_class: str) -> None:
         self._kept = KeptBuilds(build_root(root))
         self._environment = environment
         self._trees = trees
+        self._class = machine_class
         self._failed: dict[str, RunFailure] = {}
         self._lost: set[str] = set()
 
@@ -155,7 +157,7 @@ class Builds:
         settings = {b.option: task.configuration[b.option] for b in bindings if b.option in task.configuration}
         about = [[b.option, b.argument, b.env] for b in bindings]
         parameters = _parameters(benchmark, task)
-        key = digest([task.revision, *benchmark.build, about, settings, *([parameters] if parameters else [])])
+        key = digest([self._class, task.revision, *benchmark.build, about, settings, parameters])
         if key in self._failed:
             raise self._failed[key]
         known = self._kept.find(key)

@@ -37,6 +37,7 @@ from hati.core.benchmark import fill
 from hati.core.run import REMARKS_APART
 from hati.file_errors import FULL, free_text
 from hati.subject.folders import clear, lock_file, log_root, make_shared, remove, shared_work_root, tidy, work_root
+from hati.subject.machine_identity import build_class
 from hati.subject.readers import unsettled
 from hati.subject.readings import OUTPUT
 from hati.subject.revisions.trees import Tree, Trees
@@ -56,7 +57,7 @@ from hati.subject.running.programs import (
 )
 from hati.subject.running.recipe import Recipe, check_benchmark, needs_port, needs_work
 from hati.subject.running.results import read_observations, read_written
-from hati.subject.running.servers import ServerLog, free_port, start_server
+from hati.subject.running.servers import ServerLog, free_port, refuse_used, start_server
 
 
 class AttemptResult(Struct, frozen=True):
@@ -181,6 +182,8 @@ class Deployment:
         server = recipe.benchmark.server
         if server is None:
             return
+        if server.ready.port and recipe.port is not None:
+            refuse_used(recipe.port)
         own = None if server.log is None else recipe.tree / recipe.fill([server.log])[0]
         self._log = ServerLog.begin(self.logs, recipe.task.id[:16], own, self.masking)
         self._server = self._program(recipe, recipe.fill(server.command), server.cpus)
@@ -359,7 +362,7 @@ class LocalSubject:
         self._clock = clock
         self._environment = dict(os.environ if environment is None else environment)
         self._trees = trees or Trees(self._root)
-        self._builds = Builds(self._root, self._environment, self._trees)
+        self._builds = Builds(self._root, self._environment, self._trees, build_class(machine))
         self.masking = Masking.of(secrets, self._environment)
         self._kept: _Kept | None = None
         self._resets = _Resets(self._environment)

@@ -107,13 +107,55 @@ def _read(path: Path, start: int) -> str:
 
 
 _LOOK_SECONDS = 0.005
+_LISTEN = "0A"
+"""The state of a socket that listens, in the kernel's tables."""
 
 
 def free_port() -> int:
     """A port on which nothing listens now."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port: int = listener.getsockname()[1]
-    return port
+    return free_port() if _accepts(port) else port
+
+
+def refuse_used(port: int) -> None:
+    """Refuse a port on which something listens: it would be measured instead of the server that is to be started.
+
+    Raises:
+        RunFailure: with the process that listens, if the kernel shows it.
+    """
+    if _accepts(port):
+        instead = "and would be measured instead of the server; end it, or repeat the run, which gets another port"
+        detail = f"port {port} is in use: {_listener(port)} listens on it, {instead}"
+        raise RunFailure(Outcome.NOT_STARTED, detail)
+
+
+def _listener(port: int) -> str:
+    """The process that listens on a port, in words."""
+    sockets = {f"socket:[{inode}]" for inode in _listening(port)}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if not sockets.isdisjoint(map(_target, (folder / "fd").iterdir())):
+                return f"process {folder.name} ({(folder / 'comm').read_text().strip()})"
+    return "another process"
+
+
+def _target(link: Path) -> str:
+    with suppress(OSError):
+        return str(link.readlink())
+    return ""
+
+
+def _listening(port: int) -> set[str]:
+    """The inodes of the sockets that listen on a port."""
+    found = set[str]()
+    for table in ("tcp", "tcp6"):
+        with suppress(OSError):
+            for line in Path("/proc/self/net", table).read_text().splitlines()[1:]:
+                _, local, _, state, *_, inode = line.split()[:10]
+                if state == _LISTEN and int(local.rpartition(":")[2], 16) == port:
+                    found.add(inode)
+    return found
 
 
 def start_server(server: Program, ready: Ready, port: int | None, supervisor: Supervisor, log: ServerLog) -> None:
