@@ -117,6 +117,19 @@ def test_a_studys_campaigns_are_of_one_family() -> None:
         assert other.family != one.family
 
 
+def test_a_campaigns_order_is_its_own_whatever_the_seed() -> None:
+    one = StudyId.of("check", {"revisions": ["a", "b"]}, 1, "m")
+    others = (
+        StudyId.of("check", {"revisions": ["a", "c"]}, 1, "m"),
+        StudyId.of("check", {"revisions": ["a", "b"]}, 2, "m"),
+        StudyId.of("check", {"revisions": ["a", "b"]}, 1, "n"),
+        one.numbered(2),
+    )
+    drawn = {each.order("exploring", "0").bytes(8) for each in (one, *others)}
+    assert len(drawn | {one.order("exploring", "1").bytes(8)}) == 6
+    assert one.numbered(1, "0a1b").order("exploring", "0").bytes(8) == one.order("exploring", "0").bytes(8)
+
+
 class TestObservations:
     def test_warm_up_is_kept_and_left_out_of_the_mean(self) -> None:
         observations = Observations("m", "s", np.array([9.0, 1.0, 3.0]), warmup=1)

@@ -1,4 +1,4 @@
-"""When to stop, and in which order a pair is run."""
+"""When to stop."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hati.harness import AnytimeValid, FixedSize, first_of_pair
+from hati.harness import AnytimeValid, FixedSize
 from hati.stats import anytime_critical, anytime_e_values
 
 
@@ -29,10 +29,3 @@ def test_the_anytime_rule_keeps_the_largest_evidence_of_its_looks() -> None:
     assert rule.e_value(values) == pytest.approx(found[-1])
     assert found[-1] < 2.0 < found[8]
     assert rule.critical(20, 0.01) == rule.one_sided(20, 0.01) == anytime_critical(20, 0.01)
-
-
-def test_the_side_that_is_first_is_a_coin_of_the_seed() -> None:
-    firsts = [first_of_pair(7, pair) for pair in range(400)]
-    assert firsts == [first_of_pair(7, pair) for pair in range(400)]
-    assert firsts != [first_of_pair(8, pair) for pair in range(400)]
-    assert 160 <= sum(firsts) <= 240  # four standard deviations

@@ -18,9 +18,11 @@ from msgspec import Struct
 
 from hati.core.errors import InputError
 from hati.core.metric import parse_duration
-from hati.core.values import Configuration, Workload, canonical_json, replace
+from hati.core.values import Configuration, Workload, canonical_json, generator, replace
 
 if TYPE_CHECKING:
+    from numpy.random import Generator
+
     from hati.core.ports import Evidence
 
 
@@ -66,6 +68,14 @@ class StudyId(Struct, frozen=True, dict=True):
     def numbered(self, campaign: int, token: str = "") -> StudyId:
         """The same study's campaign of that number, begun with that token."""
         return replace(self, campaign=campaign, token=token)
+
+    def order(self, *part: str) -> Generator:
+        """A random generator for the order of a part of the campaign, such as a round.
+
+        The streams of different studies, and of campaigns of one, are independent also if they have the same seed:
+        otherwise noise that depends on the order would give all of them the same errors.
+        """
+        return generator(self.seed, self.family, str(self.campaign), *part)
 
 
 class Task(Struct, frozen=True, dict=True):

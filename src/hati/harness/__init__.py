@@ -1,7 +1,7 @@
 """Decisions on how to measure, without measuring: observations in, decisions out.
 
 They cover warm-up, the observations that a quantile needs, the cheapest numbers of runs and observations that find a
-change, disturbed runs, the order of paired runs, and when to stop.
+change, disturbed runs, and when to stop.
 """
 
 import lazy_loader

@@ -26,4 +26,3 @@ from .stopping import RULES as RULES
 from .stopping import AnytimeValid as AnytimeValid
 from .stopping import FixedSize as FixedSize
 from .stopping import StoppingRule as StoppingRule
-from .stopping import first_of_pair as first_of_pair

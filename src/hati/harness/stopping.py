@@ -1,4 +1,4 @@
-"""The order of the sides of a pair, the rules when to stop measuring pairs, and the tests of their differences."""
+"""The rules when to stop measuring pairs, and the tests of their differences."""
 
 from __future__ import annotations
 
@@ -7,17 +7,8 @@ from typing import Protocol
 import numpy as np
 from msgspec import Struct
 
-from hati.core import FloatArray, Stopping, generator
+from hati.core import FloatArray, Stopping
 from hati.stats import anytime_critical, anytime_e_values, fewest_signs, t_quantile, t_two_sided
-
-
-def first_of_pair(seed: int, pair: int) -> int:
-    """The side that runs first, 0 or 1: a coin flip from the seed for each pair, counted from 0.
-
-    As the order is random, the difference of a pair is as likely as its opposite if the sides are equal, however the
-    machine drifts.
-    """
-    return int(generator(seed, "order", str(pair)).integers(2))
 
 
 class StoppingRule(Protocol):

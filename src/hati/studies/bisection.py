@@ -28,7 +28,6 @@ from hati.core import (
     StudyId,
     Task,
     batches,
-    generator,
 )
 from hati.core.wording import counted
 from hati.document.document import (
@@ -47,7 +46,7 @@ from hati.studies.comparison import Question, Statistic
 from hati.studies.comparison.conclusion import WITH_POWER
 from hati.studies.gate.document import RevisionJson
 from hati.studies.paired.judging import JudgedPairs, PairValues
-from hati.studies.schedule import failure_reasons, given_up, nothing_paired, tasks_without_run
+from hati.studies.schedule import failure_reasons, given_up, nothing_paired, paired_round, tasks_without_run
 
 
 class Culprit(Struct, frozen=True):
@@ -455,9 +454,9 @@ class Bisection(Struct, frozen=True, dict=True):
                 yield from self._pair(revision, number)
 
     def _pair(self, revision: str, number: int) -> Iterator[Task]:
-        first = int(generator(self.id.seed, "bisection", revision, str(number)).integers(2))
         sides = list(ProbeSide)
-        for side in (sides[first], sides[1 - first]):
+        for _, place in paired_round(1, self.id.order(revision, str(number))):
+            side = sides[place]
             yield self.benchmark.task(
                 self.id,
                 stage(revision, side),

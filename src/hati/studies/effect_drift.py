@@ -26,7 +26,6 @@ from hati.core import (
     Setting,
     StudyId,
     Task,
-    generator,
     setting_text,
 )
 from hati.core.wording import counted
@@ -335,7 +334,7 @@ class EffectDriftStudy(Struct, frozen=True):
     def tasks(self) -> Iterator[Task]:
         """All tasks, round after round."""
         for number in range(self.rounds):
-            rng = generator(self.id.seed, "effect-drift", str(number))
+            rng = self.id.order(str(number))
             for row, side in paired_round(len(self.configurations), rng):
                 yield self._task(side, self.configurations[row], number)
 

@@ -36,7 +36,10 @@ def limit_until_first_success(plan: Plan, evidence: Evidence) -> Plan:
 
 
 def paired_round(cells: int, rng: Generator) -> Iterator[tuple[int, int]]:
-    """Both sides, 0 and 1, of each cell, one after the other; cells and sides are in random order."""
+    """Both sides, 0 and 1, of each cell, one after the other; cells and sides are in random order.
+
+    The difference of a pair is then as likely as its opposite if the sides are equal, however the machine drifts.
+    """
     for cell in rng.permutation(cells).tolist():
         first = int(rng.integers(2))
         yield from ((cell, first), (cell, 1 - first))

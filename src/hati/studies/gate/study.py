@@ -21,7 +21,6 @@ from hati.core import (
     StudyId,
     Task,
     batches,
-    generator,
     replace,
     usage,
 )
@@ -374,7 +373,7 @@ class Gate:
         return sorted({place for group in found.suspected for place in group.cells}.intersection(alive))
 
     def _round(self, stage: Stage, number: int, positions: Sequence[int]) -> Iterator[Task]:
-        rng = generator(self.id.seed, "gate", stage.value, str(number))
+        rng = self.id.order(stage.value, str(number))
         for place, side in paired_round(len(self.cells), rng):
             if place in positions:
                 yield self._task(stage, number, self.cells[place], side)

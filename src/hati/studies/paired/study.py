@@ -28,7 +28,7 @@ from hati.core import (
     conversion,
     usage,
 )
-from hati.harness import StoppingRule, disturbances, first_of_pair
+from hati.harness import StoppingRule, disturbances
 from hati.stats import holm, holm_factors
 from hati.studies.comparison import (
     MEAN,
@@ -46,7 +46,14 @@ from hati.studies.comparison import (
     spread_of,
 )
 from hati.studies.paired.judging import AnyJudged, JudgedPairs, JudgedWithMean, PairValues, among, judge
-from hati.studies.schedule import GIVE_UP_AFTER, failure_reasons, nothing_paired, rounds_begun, tasks_without_run
+from hati.studies.schedule import (
+    GIVE_UP_AFTER,
+    failure_reasons,
+    nothing_paired,
+    paired_round,
+    rounds_begun,
+    tasks_without_run,
+)
 
 
 class Variant(Struct, frozen=True):
@@ -407,8 +414,7 @@ class PairedComparison(Struct, frozen=True):
         return tuple(found)
 
     def _pair(self, pair: int) -> list[Task]:
-        first = first_of_pair(self.id.seed, pair)
-        return [self._task(side, pair) for side in (first, 1 - first)]
+        return [self._task(side, pair) for _, side in paired_round(1, self.id.order(str(pair)))]
 
     def _task(self, side: int, pair: int) -> Task:
         variant = (self.design.before, self.design.after)[side]

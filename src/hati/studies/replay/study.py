@@ -27,7 +27,6 @@ from hati.core import (
     StudyId,
     Task,
     conversion,
-    generator,
     replace,
 )
 from hati.knowledge import Coverage
@@ -434,7 +433,7 @@ class Replay:
     def tasks_of(self, place: int) -> list[Task]:
         """All tasks of one revision, in random order."""
         made = [self._task(place, cell, number) for number in range(self.repetitions) for cell in self.cells]
-        rng = generator(self.id.seed, "replay", self.revisions[place].id)
+        rng = self.id.order(self.revisions[place].id)
         return [made[row] for row in rng.permutation(len(made)).tolist()]
 
     def _measured(self, evidence: Evidence) -> MeasuredRevisions:
@@ -458,7 +457,7 @@ class Replay:
         """The rest of the first incomplete repetition, after which failing revisions are known."""
         pairs = [(place, cell) for place in range(len(self.revisions)) for cell in self.cells]
         for number in range(self.repetitions):
-            rng = generator(self.id.seed, "replay", str(number))
+            rng = self.id.order(str(number))
             ordered = (pairs[row] for row in rng.permutation(len(pairs)).tolist())
             tasks = [self._task(place, cell, number) for place, cell in ordered if place not in given_up]
             if left := tasks_without_run(tasks, evidence):
