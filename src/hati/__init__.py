@@ -8,8 +8,7 @@ its own performance is imported from here: ``hati.workload``, ``hati.instance``,
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False  # without typing, whose import would delay the program, and show Ctrl-C as a traceback
 if TYPE_CHECKING:
     from hati.python import SELF, Performance, exists, for_all, instance, measured, spl, workload
     from hati.wiring.library import assert_, audit, check, compare, history, open_project, screen

@@ -203,9 +203,6 @@ _HELPING = {name for name, group in _GROUPS.items() if group.info.no_args_is_hel
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command, and return its exit status."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup asks
-            signal.signal(number, _interrupt)
     _fill_closed()
     if sys.stdout is None:
         say("error: standard output is closed; give it somewhere to go, or use --output")
@@ -279,6 +276,7 @@ def _run(arguments: list[str]) -> int:
     try:
         # Building the commands of all verbs takes longer than most of them.
         program = _program(*([arguments[0]] if arguments[0] in _ALL and VARIABLE not in os.environ else _ALL))
+        _heed_interrupts()
         result = program(arguments, prog_name="hati", standalone_mode=False, obj=begun)
     except typer.TyperException as error:
         message = _one_line(error.format_message())
@@ -314,5 +312,14 @@ def _one_line(message: str) -> str:
     return " ".join(message.split()).removesuffix(".")
 
 
-def _interrupt(_number: int, _frame: FrameType | None) -> None:
+def _heed_interrupts() -> None:
+    """Let a command end what it began, whichever signal asks it to end."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup asks
+            signal.signal(number, _interrupt)
+
+
+def _interrupt(number: int, _frame: FrameType | None) -> None:
+    if number != signal.SIGINT:  # `timeout` and service managers send it twice
+        signal.signal(number, lambda *_: None)
     raise KeyboardInterrupt
