@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
@@ -33,8 +34,10 @@ from hati.core import (
     replace,
 )
 from hati.harness import RULES
+from hati.render.terminal import document_text
 from hati.studies.comparison import ChangeVerdict, Question
 from hati.studies.paired import PairedComparison, PairedConclusion, PairedDesign, Variant, paired_id, shared_metrics
+from hati.studies.paired.document import paired_document
 from hati.testing import FakeEngine, MemoryStore
 
 TIME = Metric("time", "s")
@@ -153,6 +156,23 @@ def test_more_budget_continues_what_was_not_decided() -> None:
     found = campaign(more, engine, store, more.budget)
     assert found.decided
     assert len(engine.tasks) == found.done == 2 * found.weighed[0].pairs > 16
+
+
+@pytest.mark.parametrize(
+    ("ratio", "deviation", "runs", "verdict"),
+    [
+        (1.2, 0.01, 100, "slower"),
+        (0.8, 0.01, 100, "faster"),
+        (1.0, 0.01, 100, "same"),
+        (1.05, 0.08, 16, "inconclusive"),
+    ],
+)
+def test_a_narrow_terminal_shows_the_change_with_its_interval_and_the_verdict_first(
+    ratio: float, deviation: float, runs: int, verdict: str
+) -> None:
+    found = concluded(comparison(Budget(runs=runs)), FakeEngine(values(ratio, deviation)))
+    first = next(line for line in document_text(paired_document(found)).splitlines() if line.startswith("time "))
+    assert re.match(rf"time +\S+ % +\S+ to \S+ % +{verdict} +", first), first
 
 
 def test_what_fails_leaves_its_pair_out() -> None:

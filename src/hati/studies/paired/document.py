@@ -16,7 +16,6 @@ from hati.document.document import (
     columns_of,
     duration,
     general,
-    p_text,
     percent,
     quantity,
 )
@@ -65,8 +64,8 @@ def _rows(found: PairedConclusion) -> Iterator[Joined]:
 
 
 def paired_table(found: PairedConclusion) -> Table:
-    """A row for each metric."""
-    columns = columns_of("metric | > before | > after | > change", "> interval | > p | > pairs | verdict")
+    """A row for each metric: its change and verdict first, which a narrow terminal shows beside each other."""
+    columns = columns_of("metric | > change | > interval | verdict | > before | > after | > pairs")
     rows = tuple(_table_row(row, each) for row, each in zip(found.comparisons.rows, found.weighed, strict=True))
     before, after = variant_names(found.before, found.after)
     return Table(f"{after} against {before}", columns, rows, _notes(found))
@@ -84,13 +83,12 @@ def _table_row(row: Comparison, weighed: Weighed) -> tuple[Cell, ...]:
         pairs = Shown(f"{weighed.pairs} of {needed}", found.runs_needed)
     return (
         row.metric.name,
-        Shown(quantity(row.before.mean, row.metric.unit), row.before.mean),
-        Shown(quantity(row.after.mean, row.metric.unit), row.after.mean),
         None if found.ratio is None else Shown(change(found.ratio - 1.0), found.ratio),
         interval,
-        None if found.q_value is None else Shown(p_text(found.q_value), found.q_value),
-        pairs,
         verdict_text(found),
+        Shown(quantity(row.before.mean, row.metric.unit), row.before.mean),
+        Shown(quantity(row.after.mean, row.metric.unit), row.after.mean),
+        pairs,
     )
 
 
