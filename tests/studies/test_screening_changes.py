@@ -20,6 +20,7 @@ from hati.studies.screening.conclusion import EffectScale, FlipVerdict, Relative
 from hati.studies.screening.contrasts import analyse, effect_contrasts, judge
 from hati.studies.screening.follow_up import Claim, ExpectedFlips, expected_flips, judge_flips
 from hati.studies.screening.model import ModelFit, analyse_model, model_terms
+from hati.studies.screening.population import ValidPopulation
 from hati.studies.screening.reruns import Flip
 
 SIZES = ((2, 2), (3, 2), (2, 2, 2), (4, 3))
@@ -33,7 +34,7 @@ def raw(values: FloatArray) -> Readable:
 def fitted(sizes: Sequence[int], levels: Levels, values: FloatArray, order: int = 1) -> ModelFit:
     model = Model.of_order(list(sizes), order)
     terms = model_terms(model, levels, np.zeros(len(levels), dtype=np.intp))
-    return ModelFit.of(terms, tuple(terms), sizes, values)
+    return ModelFit.of(terms, tuple(terms), ValidPopulation.unconstrained(sizes), values)
 
 
 @st.composite

@@ -60,7 +60,7 @@ def additive(rows: Levels, parts: Sequence[FloatArray]) -> FloatArray:
 def fitted(space: Space, rows: Levels, values: FloatArray) -> ModelFit:
     sizes = [len(option.settings) for option in space.options]
     terms = model_terms(Model.of_order(sizes, 1), rows, np.zeros(len(rows), dtype=np.intp))
-    return ModelFit.of(terms, tuple(terms), sizes, values, ValidPopulation.of(space, 1))
+    return ModelFit.of(terms, tuple(terms), ValidPopulation.of(space, 1), values)
 
 
 @given(space=tied_spaces(), data=st.data())

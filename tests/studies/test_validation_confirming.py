@@ -229,7 +229,7 @@ def test_an_interaction_has_to_be_more_significant_than_an_option() -> None:
     start = screened("multi-level", 44, 0.0, np.random.default_rng(2), 0.05)
     study = confirming("multi-level", start)
     runs, claims = start.runs.by_configuration(), {(3,): None, (2, 3): None}
-    found = confirmed_effects(study.known, runs, runs, claims, start.limit, np.random.default_rng(1))
+    found = confirmed_effects(study.known, study.population, runs, runs, claims, start.limit, np.random.default_rng(1))
     critical = {effect.term: effect.critical for effect in found}
     assert 0.0 < critical[2, 3] < critical[3,] / 10.0
 

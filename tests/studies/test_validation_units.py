@@ -9,6 +9,7 @@ from hati.design import Model
 from hati.stats import ModelTerms, Term
 from hati.studies.screening.changes import EffectContrast
 from hati.studies.screening.model import ModelFit
+from hati.studies.screening.population import ValidPopulation
 from hati.studies.validation.confirmed_effects import NewRunsTest, agree, new_runs_tests
 from hati.studies.validation.screened import Runs, ScreenedSize
 
@@ -53,7 +54,7 @@ def test_new_runs_have_to_show_an_effect_themselves(effect: float, least: float,
     columns = {term: model.matrix(levels)[:, model.owners == place] for place, term in enumerate(model.terms)}
     terms = ModelTerms(np.column_stack([~new, new]).astype(float), columns)
     values = np.where(new, effect, 6.0) * levels[:, 0] + 0.1 * rng.standard_normal(36)
-    fit = ModelFit.of(terms, TERMS, SIZES, values)
+    fit = ModelFit.of(terms, TERMS, ValidPopulation.unconstrained(SIZES), values)
     found = new_runs_tests(terms, fit, ((0,), (2,)), new)
     assert least <= found[0,].p_value <= most
     assert found[2,].p_value > 0.05

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 from msgspec import Struct
+from numpy.typing import NDArray
 
 from hati.core import FloatArray, InputError, replace
 from hati.core.wording import listed
@@ -144,14 +145,21 @@ class Identified(Struct, frozen=True, eq=False, dict=True):
 
     def columns(self, levels: Levels) -> dict[Term, FloatArray]:
         """Each term's columns for those runs; columns that are not kept are zero."""
-        matrix = self.model.matrix(levels)
-        lost = np.setdiff1d(np.arange(matrix.shape[1]), self.kept)
-        matrix[:, lost] = 0.0
-        return {
-            term: matrix[:, self.model.owners == place]
-            for place, term in enumerate(self.model.terms)
-            if self._there[1][place]
-        }
+        return self.restricted(self.model.columns(levels))
+
+    def restricted(self, columns: Mapping[Term, FloatArray]) -> dict[Term, FloatArray]:
+        """The columns of some terms, those that are not kept being zero; terms without a kept one are left out.
+
+        Terms that are not in the model keep all columns.
+        """
+        kept = {term: self._known.get(term, np.ones(1, dtype=np.bool_)) for term in columns}
+        return {term: own * kept[term] for term, own in columns.items() if kept[term].any()}
+
+    @cached_property
+    def _known(self) -> dict[Term, NDArray[np.bool_]]:
+        """Which of each term's columns are kept."""
+        kept = np.isin(np.arange(len(self.model.owners)), self.kept)
+        return {term: kept[self.model.owners == place] for place, term in enumerate(self.model.terms)}
 
     def runs_needed(self, levels: Levels) -> int:
         """The fewest added runs with which all kept columns can be estimated: each adds at most one to the rank."""

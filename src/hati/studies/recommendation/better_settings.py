@@ -21,6 +21,7 @@ from hati.space import Space, narrowed
 from hati.space.constraint import Literal, Name, TermComparison
 from hati.stats import Index, ModelTerms, Term, cell_columns, forward_selection, t_quantile
 from hati.studies.screening.model import ModelFit, always_there, model_terms
+from hati.studies.screening.population import ValidPopulation
 from hati.studies.screening.runs import model_units
 
 Options = tuple[str, ...]
@@ -154,7 +155,7 @@ def _fit(model: Model, usual: Mapping[Term, FloatArray], findings: Findings, spa
     units = model_units(model, of_runs, findings.repetitions, findings.machines, findings.order)
     columns = {term: own - usual[term] for term, own in model.columns(units.levels).items()}
     terms = ModelTerms(always_there(units.blocks, units.order), columns)
-    return ModelFit.of(terms, model.terms, model.sizes, units.values(findings.decided))
+    return ModelFit.of(terms, model.terms, ValidPopulation.unconstrained(model.sizes), units.values(findings.decided))
 
 
 def _errors(fit: ModelFit, weights: FloatArray) -> FloatArray:

@@ -58,17 +58,16 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
         cls,
         terms: ModelTerms,
         chosen: Sequence[Term],
-        sizes: Sequence[int],
+        population: ValidPopulation,
         values: FloatArray,
-        population: ValidPopulation | None = None,
     ) -> ModelFit:
-        """Fit the chosen terms; the population is by default all combinations of options with ``sizes`` settings."""
+        """Fit the chosen terms."""
         places, start = dict[Term, slice](), terms.always.shape[1]
         for term in chosen:
             places[term] = slice(start, start + terms.columns[term].shape[1])
             start = places[term].stop
         columns = np.hstack([terms.always, *(terms.columns[term] for term in chosen)])
-        return cls(population or ValidPopulation.unconstrained(sizes), columns, places, values)
+        return cls(population, columns, places, values)
 
     @property
     def always(self) -> FloatArray:
@@ -224,7 +223,7 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
         if self.determines(term) or len(kept) == len(self.places):
             return self
         columns = {other: self.columns[:, self.places[other]] for other in kept}
-        return ModelFit.of(ModelTerms(self.always, columns), kept, self.population.sizes, self.values, self.population)
+        return ModelFit.of(ModelTerms(self.always, columns), kept, self.population, self.values)
 
     def _rows(self, term: Term) -> FloatArray:
         """The columns of every combination of the settings of a term's options."""
@@ -459,7 +458,7 @@ def _analysis(
     terms = tested.terms
     predicting = tuple(dict.fromkeys([*forward_selection(terms, decided), *tested.significant]))
     estimated = tuple(dict.fromkeys([*tested.model, *tested.significant]))
-    fitted = partial(ModelFit.of, terms, sizes=model.sizes, population=population)
+    fitted = partial(ModelFit.of, terms, population=population or ValidPopulation.unconstrained(model.sizes))
     judged, own = (fitted(estimated, values=of) for of in (decided, units.values(values)))
     limit = partial(readable.limit, relevant)
     confounded = _confounded(terms, units)

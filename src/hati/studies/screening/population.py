@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hati.core import FloatArray, generator, replace
 from hati.design import INACTIVE, Levels, Model, candidates
+from hati.design.information import Identified
 from hati.space.constraint import mentioned
 from hati.stats import Term
 
@@ -27,11 +28,13 @@ class ValidPopulation(Struct, frozen=True, eq=False, dict=True):
 
     ``levels`` holds the options that constraints or conditions tie together, one row for each valid combination, or a
     uniform sample of these. The other options are ``INACTIVE`` in all rows: each setting is as frequent as the others,
-    whatever the rest of the configuration.
+    whatever the rest of the configuration. Columns that a space cannot distinguish from those ``known`` are zero, as in
+    fits by these.
     """
 
     sizes: Sequence[int]
     levels: Levels
+    known: Identified | None = None
 
     @classmethod
     def unconstrained(cls, sizes: Sequence[int]) -> ValidPopulation:
@@ -96,4 +99,5 @@ class ValidPopulation(Struct, frozen=True, eq=False, dict=True):
         return frozenset(np.flatnonzero((self.levels == INACTIVE).all(axis=0)).tolist())
 
     def _columns(self, terms: Sequence[Term], rows: Levels) -> Iterable[tuple[Term, FloatArray]]:
-        return Model(tuple(self.sizes), tuple(terms)).columns(rows).items()
+        found = Model(tuple(self.sizes), tuple(terms)).columns(rows)
+        return (self.known.restricted(found) if self.known else found).items()

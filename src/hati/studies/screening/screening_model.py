@@ -209,7 +209,7 @@ class ShownEffects(Struct, frozen=True, eq=False, dict=True):
 
     def fit(self, terms: Sequence[Term]) -> ModelFit:
         """The units' values fitted by these terms, within blocks and with a trend over the order of runs."""
-        return ModelFit.of(self._columns(terms), terms, self._sizes, self._values, self.population)
+        return ModelFit.of(self._columns(terms), terms, self.population, self._values)
 
     def aliased(self, one: Term, other: Term) -> bool:
         """Whether the runs give two terms the same estimate."""

@@ -153,7 +153,7 @@ class Augmenting(ValidationBase, frozen=True, kw_only=True, dict=True):
 
     def _open(self, assumptions: Sequence[Assumption], runs: Runs) -> list[OpenEffect | None]:
         """The important effects that the runs estimate and leave undecided."""
-        tests = term_tests(self.terms.known, runs)
+        tests = term_tests(self.terms.known, self.population, runs)
         critical = ALPHA / max(1, sum(test.p_value > ALPHA for test in tests.values()))
         first = len(self.screened.runs)
         doubtful = [self.term(each.effect) for each in assumptions if each.effect and each.result is Result.UNDECIDED]
@@ -183,7 +183,7 @@ class Augmenting(ValidationBase, frozen=True, kw_only=True, dict=True):
                 screened=frozenset(self.named(term)) in screened,
                 sum_of_squares=test.sum_of_squares,
             )
-            for term, test in term_tests(self.terms.known, runs).items()
+            for term, test in term_tests(self.terms.known, self.population, runs).items()
         ]
         ordered = sorted(found, key=lambda effect: -abs(effect.contrast))
         return tuple(self._with_aliases(each) if each.important or each.screened else each for each in ordered)
@@ -198,7 +198,7 @@ class Augmenting(ValidationBase, frozen=True, kw_only=True, dict=True):
         what = f"all others up to order {terms.order}{self._among}"
         if self.mode is Mode.DEALIAS and not self.suspects:
             what = "its aliases"
-        tests = term_tests(terms.known, runs)
+        tests = term_tests(terms.known, self.population, runs)
         drifting = self._drifting(runs)
         own = tuple(self._of_important(each, effects, tests, what, drifting) for each in self.screened.important)
         found = any(len(effect) > terms.order for effect in self.screened.important)

@@ -16,6 +16,7 @@ from hati.stats.distributions import f_above
 from hati.stats.terms import added_basis, spanned
 from hati.studies.screening.changes import EffectContrast
 from hati.studies.screening.model import ModelFit
+from hati.studies.screening.population import ValidPopulation
 from hati.studies.validation.conclusion import CONFOUNDED, Result
 from hati.studies.validation.screened import ALPHA, Runs, ScreenedSize
 
@@ -40,10 +41,10 @@ def model_columns(known: Identified, runs: Runs) -> ModelTerms:
     return ModelTerms(runs.nuisance, known.columns(runs.levels))
 
 
-def term_tests(known: Identified, runs: Runs) -> Mapping[Term, TermTest]:
+def term_tests(known: Identified, population: ValidPopulation, runs: Runs) -> Mapping[Term, TermTest]:
     """F tests of all terms by least squares; empty if the runs cannot estimate all of them, or leave no residual."""
     terms = model_columns(known, runs)
-    fit = ModelFit.of(terms, known.terms, known.model.sizes, runs.values)
+    fit = ModelFit.of(terms, known.terms, replace(population, known=known), runs.values)
     parameters = terms.always.shape[1] + len(known.kept) - 1
     if fit.df < 1 or len(runs) - fit.df < parameters:
         return {}
@@ -170,6 +171,7 @@ def judging_terms(known: Identified, runs: Runs, important: Sequence[Term]) -> t
 
 def confirmed_effects(
     known: Identified,
+    population: ValidPopulation,
     before: Runs,
     runs: Runs,
     claims: Mapping[Term, ScreenedSize | None],
@@ -186,6 +188,7 @@ def confirmed_effects(
 
     Args:
         known: the considered effects.
+        population: the valid configurations, over which means are taken.
         before: the screening's runs.
         runs: these and the follow-up's.
         claims: the effects that the screening called important, and their sizes if it reported them.
@@ -193,13 +196,11 @@ def confirmed_effects(
         rng: for permutations.
     """
     tested = step_down(model_columns(known, runs), runs.values, ALPHA, rng)
-    terms = tested.terms
+    terms, population = tested.terms, replace(population, known=known)
     claimed = [term for term in claims if term in known.terms]
     reported = tuple(dict.fromkeys([*tested.model, *tested.significant, *claimed]))
-    fit = ModelFit.of(terms, reported, known.model.sizes, runs.values)
-    first = ModelFit.of(
-        model_columns(known, before), judging_terms(known, before, claimed), known.model.sizes, before.values
-    )
+    fit = ModelFit.of(terms, reported, population, runs.values)
+    first = ModelFit.of(model_columns(known, before), judging_terms(known, before, claimed), population, before.values)
     new_runs = new_runs_tests(terms, fit, claimed, np.arange(len(runs)) >= len(before))
     found = [
         _judged(

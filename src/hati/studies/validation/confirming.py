@@ -333,7 +333,7 @@ class Confirming(ValidationBase, frozen=True, dict=True):
         before = self.screened.runs.by_configuration()
         runs = before.followed_by(later) if len(later) else before
         rng = generator(self.id.seed, STAGE, "permutations")
-        found = confirmed_effects(self.known, before, runs, self._claims, self.screened.limit, rng)
+        found = confirmed_effects(self.known, self.population, before, runs, self._claims, self.screened.limit, rng)
         judged = confirmation_assumptions(
             self.space.names,
             self.known,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import product
 from math import isinf, log, prod
@@ -18,6 +18,7 @@ from hati.design.rival_models import Predictions, Rival, discriminating_runs, on
 from hati.space import Space, sample
 from hati.stats import Term
 from hati.stats.probable_models import BOUND, SHIFT, EffectModels, Effects, likely_models, moments
+from hati.studies.screening.population import Cell, ValidPopulation
 from hati.studies.validation.screened import Runs
 
 _FLOOR = 4.0
@@ -111,12 +112,17 @@ def precisions(question: ModelQuestion, shifts: int, gamma: float) -> FloatArray
     return np.concatenate([[0.0], np.full(shifts, SHIFT**-2.0), np.full(parameters, gamma**-2.0)])
 
 
-def estimates(models: EffectModels, runs: Runs, question: ModelQuestion) -> tuple[Estimate, ...]:
-    """The effects of the most probable model, the largest first, shrunk towards zero by its prior."""
+def estimates(
+    models: EffectModels, runs: Runs, question: ModelQuestion, population: ValidPopulation
+) -> tuple[Estimate, ...]:
+    """The effects of the most probable model, the largest first, shrunk towards zero by its prior.
+
+    Means are taken over the configurations of a ``population``.
+    """
     model = question.model
     shifts = runs.shifts.shape[1]
     full = full_columns(runs.levels, runs.shifts, question)
-    chosen = np.isin(model.owners[1:], models.models[0])
+    chosen, terms = np.isin(model.owners[1:], models.models[0]), terms_of(models.models[0], question)
     always = 1 + shifts
     places = np.concatenate([np.arange(always), always + np.flatnonzero(chosen)])
     own = full[:, places]
@@ -124,23 +130,33 @@ def estimates(models: EffectModels, runs: Runs, question: ModelQuestion) -> tupl
     coefficients = covariance @ (own.T @ runs.values)
     deviations = np.sqrt(models.variances[0] * np.diag(covariance))
     owners = model.owners[1:][chosen]
-    middle = float(coefficients[0])
-    found = [
-        _estimate(model, term, coefficients[always:][owners == place], deviations[always:][owners == place], middle)
-        for place, term in zip(models.models[0], terms_of(models.models[0], question), strict=True)
-    ]
+    of_terms = {
+        term: always + np.flatnonzero(owners == place) for place, term in zip(models.models[0], terms, strict=True)
+    }
+
+    def mean(cells: Sequence[Cell]) -> float:
+        """The mean at those settings, each cell being as frequent as the others."""
+        found = (population.means(terms, cell) for cell in cells)
+        parts = [float(weights @ coefficients[of_terms[term]]) for each in found for term, weights in each.items()]
+        return float(coefficients[0]) + sum(parts) / len(cells)
+
+    found = [_estimate(model, term, coefficients[at], deviations[at], mean) for term, at in of_terms.items()]
     return tuple(sorted(found, key=lambda estimate: -abs(estimate.difference)))
 
 
-def _estimate(model: Model, term: Term, coefficients: FloatArray, deviations: FloatArray, middle: float) -> Estimate:
-    if len(coefficients) == 1:
-        own = float(coefficients[0])
-        return Estimate(term, 2.0 * own, 2.0 * float(deviations[0]), middle - own)
+def _estimate(
+    model: Model, term: Term, coefficients: FloatArray, deviations: FloatArray, mean: Callable[[Sequence[Cell]], float]
+) -> Estimate:
     sizes = tuple(model.sizes[option] for option in term)
-    cells = np.array(list(np.ndindex(*sizes)), dtype=np.int16)
-    means = Model(sizes, (tuple(range(len(term))),)).matrix(cells)[:, 1:] @ coefficients
-    base = middle + np.min(means) if len(term) == 1 else middle
-    return Estimate(term, float(np.ptp(means)), None, float(base))
+    rows = np.array(list(np.ndindex(*sizes)), dtype=np.int16)
+    cells: list[Cell] = [dict(zip(term, map(int, row), strict=True)) for row in rows]
+    columns = Model(sizes, (tuple(range(len(term))),)).matrix(rows)[:, 1:]
+    if len(coefficients) == 1:
+        base = mean([cell for cell, column in zip(cells, columns[:, 0], strict=True) if column < 0.0])
+        return Estimate(term, 2.0 * float(coefficients[0]), 2.0 * float(deviations[0]), base)
+    means = columns @ coefficients
+    base = mean([cells[int(np.argmin(means))]] if len(term) == 1 else cells)
+    return Estimate(term, float(np.ptp(means)), None, base)
 
 
 @lru_cache(maxsize=16)

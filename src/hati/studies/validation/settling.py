@@ -22,6 +22,7 @@ from hati.stats import ModelTerms, Term, holm
 from hati.stats.terms import spanned
 from hati.studies.screening.changes import EffectContrast
 from hati.studies.screening.model import ModelFit
+from hati.studies.screening.population import ValidPopulation
 from hati.studies.validation.conclusion import (
     CONFOUNDED,
     Assumption,
@@ -77,7 +78,7 @@ def settling_runs(
 
 
 def settled(
-    sizes: Sequence[int],
+    population: ValidPopulation,
     runs: Runs,
     first: int,
     model: Sequence[Term],
@@ -88,13 +89,14 @@ def settled(
 
     An effect is confirmed if it is significant (5 %, for all of them together) and larger than the relevant size;
     refuted if its interval (95 %) excludes relevant sizes. It is undecided if it is confounded with the order.
+    Means are taken over the configurations of a ``population``.
     """
     if not doubtful:
         return {}
     new = np.arange(len(runs)) >= first
     later = runs.since(first)
-    confounded = later.confounded(Model(tuple(sizes), tuple(doubtful)).columns(later.levels))
-    fit = _fit(sizes, runs, new, model, doubtful)
+    confounded = later.confounded(Model(tuple(population.sizes), tuple(doubtful)).columns(later.levels))
+    fit = _fit(population, runs, new, model, doubtful)
     made = int(np.count_nonzero(new))
     contrasts = {term: fit.effect(term) for term in doubtful}
     p_values = np.ones(len(doubtful))
@@ -109,19 +111,19 @@ def settled(
 
 
 def _fit(
-    sizes: Sequence[int], runs: Runs, new: NDArray[np.bool_], model: Sequence[Term], doubtful: Sequence[Term]
+    population: ValidPopulation, runs: Runs, new: NDArray[np.bool_], model: Sequence[Term], doubtful: Sequence[Term]
 ) -> ModelFit:
     """The model by all runs; if there are new ones, effects in doubt are estimated by these alone.
 
     Their effects before are terms of their own, with options that follow all others.
     """
-    terms = tuple(dict.fromkeys((*model, *doubtful)))
-    columns = Model(tuple(sizes), terms).columns(runs.levels)
+    terms, sizes = tuple(dict.fromkeys((*model, *doubtful))), tuple(population.sizes)
+    columns = Model(sizes, terms).columns(runs.levels)
     before = {tuple(len(sizes) + option for option in term): term for term in doubtful} if new.any() else {}
     for own, term in before.items():
         columns[own] = np.where(new[:, None], 0.0, columns[term])
         columns[term] = np.where(new[:, None], columns[term], 0.0)
-    return ModelFit.of(ModelTerms(runs.nuisance, columns), (*before, *terms), sizes, runs.values)
+    return ModelFit.of(ModelTerms(runs.nuisance, columns), (*before, *terms), population, runs.values)
 
 
 def _judged(

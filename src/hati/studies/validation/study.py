@@ -200,7 +200,7 @@ class Validation(ValidationBase, frozen=True, dict=True):
             return ()
         if doubtful := self._in_doubt(models):
             return doubtful
-        sizes = [abs(found.difference) for found in estimates(models, runs, self.question)]
+        sizes = [abs(found.difference) for found in estimates(models, runs, self.question, self.population)]
         own = terms_of(models.models[0], self.question)
         if not sizes or min(sizes) >= self._missed(models, runs):
             return ()
@@ -210,7 +210,7 @@ class Validation(ValidationBase, frozen=True, dict=True):
         """The results of the follow-ups' runs for the important effects in doubt."""
         doubtful, first = self._in_doubt(models), len(self.screened.runs)
         model = [term for term in terms_of(models.models[0], self.question) if term not in doubtful]
-        return settled(self.question.sizes, runs, first, model, doubtful, self.screened)
+        return settled(self.population, runs, first, model, doubtful, self.screened)
 
     def _confounded(
         self, models: EffectModels, runs: Runs, by_new_runs: Mapping[Term, SettledEffect]
@@ -335,7 +335,7 @@ class Validation(ValidationBase, frozen=True, dict=True):
     ) -> tuple[ValidatedEffect, ...]:
         screened = {frozenset(effect) for effect in self.screened.important}
         sets = [{frozenset(effect) for effect in model.effects} for model in left]
-        every = estimates(models, runs, self.question)
+        every = estimates(models, runs, self.question, self.population)
         contrasts = [EffectContrast(e.difference, e.standard_error, None, BaseMean(e.base)) for e in every]
         return tuple(
             ValidatedEffect(

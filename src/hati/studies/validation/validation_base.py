@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from math import inf
 
 import numpy as np
@@ -20,6 +21,7 @@ from hati.stats import POWER, Term, fewest_runs, normal_quantile
 from hati.stats.power import MOST_RUNS as MOST_TRIED
 from hati.studies.schedule import failure_reasons
 from hati.studies.screening.changes import EffectContrast
+from hati.studies.screening.population import ValidPopulation
 from hati.studies.validation.conclusion import (
     NONE_NEEDED,
     Assumption,
@@ -195,7 +197,7 @@ def validation_id(
     return StudyId.of("validation", parameters, seed, machine)
 
 
-class ValidationBase(Struct, frozen=True):
+class ValidationBase(Struct, frozen=True, dict=True):
     """A validation of ``screened``, with effects of up to ``order`` options, by at most ``budget`` runs.
 
     ``repeats`` is the useful number of runs of one configuration: one in a table, any number for a program.
@@ -211,6 +213,11 @@ class ValidationBase(Struct, frozen=True):
     order: int = 2
     budget: int = MOST_RUNS
     repeats: float = inf
+
+    @cached_property
+    def population(self) -> ValidPopulation:
+        """The valid configurations, over which means are taken."""
+        return ValidPopulation.of(self.space, self.id.seed)
 
     def task(self, stage: str, configuration: Configuration, repetition: int) -> Task:
         """The task of a run."""
