@@ -67,18 +67,13 @@ def find_store(place: str) -> SqlStore | None:
     return None
 
 
-def is_url(place: str) -> bool:
-    """Whether a place is a URL; else it is a file's path."""
-    return "://" in place
-
-
 def database(place: str) -> Database:
     """The database at a place.
 
     Raises:
         InputError: where the place is not valid; the message does not repeat it, since it may have a password.
     """
-    if not is_url(place):
+    if "://" not in place:
         return Sqlite.at(Path(place))
     scheme, _, rest = place.partition("://")
     kind = {"postgres": "postgresql"}.get(scheme.partition("+")[0], scheme.partition("+")[0])
