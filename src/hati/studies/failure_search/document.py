@@ -7,7 +7,6 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from hati.core import Configuration
 from hati.core.wording import counted, listed
 from hati.document.document import (
     Align,
@@ -26,7 +25,7 @@ from hati.document.document import (
 )
 from hati.document.publishing import Of, Settings, StudyJson
 from hati.studies.failure_search import CombinationVerdict, FailingCombination, FailureConclusion, PassingCoverage
-from hati.studies.failure_search.outcomes import FailureTree, StoredTree
+from hati.studies.failure_search.outcomes import FailureTree, StoredTree, UntracedFailure
 
 _RIGHT = Align.RIGHT
 
@@ -56,16 +55,6 @@ class FailingCombinationJson(Struct, frozen=True):
     usage: float | None
 
 
-class UntracedFailureJson(Struct, frozen=True):
-    """A configuration that failed, without a combination that explains it."""
-
-    configuration: Configuration
-    failed: int
-    runs: int
-    message: str
-    reason: str
-
-
 class PassingCoverageJson(Struct, frozen=True):
     """How many valid combinations of the settings of ``strength`` options were seen passing."""
 
@@ -91,7 +80,7 @@ class FailuresJson(StudyJson, frozen=True, tag_field="format", tag="hati-failure
     benchmark: str
     revision: str
     combinations: list[FailingCombinationJson]
-    untraced: list[UntracedFailureJson]
+    untraced: list[UntracedFailure]
     coverage: PassingCoverageJson
     tree: FailureTreeJson | None
     complete: bool
