@@ -177,12 +177,9 @@ def _with_missing(report: StudyReport, missing: tuple[str, ...]) -> StudyReport:
     return replace(report, document=replace(document, facts=(*document.facts, fact)))
 
 
-def known_of(place: Workplace, found: ScreeningConclusion, now: datetime | None = None) -> Knowledge | None:
-    """The knowledge for planning a new study of the same benchmark and metric; None where the project lacks these.
-
-    ``now`` is the time at which ages are computed [default: the clock's].
-    """
-    time = now or datetime.now(UTC)
+def known_of(place: Workplace, found: ScreeningConclusion) -> Knowledge | None:
+    """The knowledge for planning a new study of the same benchmark and metric; None where the project lacks these."""
+    time = datetime.now(UTC)
     benchmark = next((each for each in place.project.benchmarks if each.name == found.benchmark), None)
     metric = next((each for each in benchmark.metrics if each.name == found.metric.name), None) if benchmark else None
     if benchmark is None or metric is None:

@@ -244,9 +244,9 @@ def smallest_changes(decisions: Sequence[Decision], question: Question) -> Float
     return np.array(found, dtype=np.float64)
 
 
-def found_mostly(changes: FloatArray, power: float = POWER) -> float | None:
-    """The smallest change that is found in a fraction ``power`` of cases; None if there is none."""
-    least = float(np.sort(changes, axis=None)[math.ceil(power * changes.size) - 1])
+def found_mostly(changes: FloatArray) -> float | None:
+    """The smallest change that is found in a fraction ``POWER`` of cases; None if there is none."""
+    least = float(np.sort(changes, axis=None)[math.ceil(POWER * changes.size) - 1])
     return least if math.isfinite(least) else None
 
 

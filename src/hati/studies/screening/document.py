@@ -97,9 +97,9 @@ def screening_tables(conclusion: ScreeningConclusion) -> ScreeningTables:
     )
 
 
-def effects_table(conclusion: ScreeningConclusion, others: int = _OTHERS) -> Table:
+def effects_table(conclusion: ScreeningConclusion) -> Table:
     """The important effects and the largest of the others, narrow enough for 80 columns."""
-    shown = _important_first(conclusion.effects)[: sum(e.shown for e in conclusion.effects) + others]
+    shown = _important_first(conclusion.effects)[: sum(e.shown for e in conclusion.effects) + _OTHERS]
     left_out = len(conclusion.effects) - len(shown)
     notes = [not_listed(left_out)] if left_out else []
     if conclusion.effects:

@@ -274,9 +274,7 @@ class Representatives(Struct, frozen=True):
     coverage: tuple[Coverage, ...]
 
 
-def representatives(
-    place: Workplace, benchmark: str | None, most: float = math.inf, now: datetime | None = None
-) -> Representatives:
+def representatives(place: Workplace, benchmark: str | None, most: float = math.inf) -> Representatives:
     """The configurations that represent the space, for one benchmark or for all.
 
     For each benchmark these are the first available of: its newest measured suite, unless that has more than ``most``
@@ -284,7 +282,7 @@ def representatives(
     screenings, with at most ``most`` and at most ``REPRESENTATIVES`` configurations; the default configuration and
     those listed in ``[check]``, each a stratum.
     """
-    found = [_of(place, each, most, now or datetime.now(UTC)) for each in _benchmarks(place, benchmark)]
+    found = [_of(place, each, most, datetime.now(UTC)) for each in _benchmarks(place, benchmark)]
     return Representatives(
         tuple(cell for cells, _ in found for cell in cells), tuple(coverage for _, coverage in found)
     )

@@ -219,10 +219,9 @@ def plan_design(
     *,
     most: float = math.inf,
     relevant: float = RELEVANT,
-    power: float = POWER,
     interactions: float = 0.0,
 ) -> AnyChoice | Shortfall:
-    """The cheapest default design that finds a main effect of that size with that power, study-wise.
+    """The cheapest default design that finds a main effect of that size with a power of 90 %, study-wise.
 
     This is the full factorial of options with two settings, or a design of fewer configurations that is judged by a
     model's residuals, which hold the noise of runs and the variation of configurations about the main effects.
@@ -235,20 +234,18 @@ def plan_design(
         rng: for optimal designs.
         most: the largest available number of runs of a configuration.
         relevant: the fraction below which no effect is important.
-        power: the probability of finding it.
         interactions: the variance between configurations that main effects leave, on the scale of the noise.
 
     Raises:
         InputError: if effects of that size are not important at all, or the runs are too few for any design.
     """
     check_detect(detect, relevant)
-
     about = replace(noise, deviation=math.hypot(noise.deviation, math.sqrt(interactions)))
-    wanted = _Wanted(about, detect, relevant, power)
+    wanted = _Wanted(about, detect, relevant)
     if not suits_two_levels(space):
         return _optimal(space, runs, rng, most, wanted, math.inf)
     factors = len(space.options)
-    found: list[AnyChoice | Shortfall] = [_factorial(factors, runs, most, _Wanted(noise, detect, relevant, power))]
+    found: list[AnyChoice | Shortfall] = [_factorial(factors, runs, most, _Wanted(noise, detect, relevant))]
     if factors >= _FEWEST_OF_MODEL:
         found.append(_optimal(space, runs, rng, most, wanted, 2**factors))
     made = [each for each in found if not isinstance(each, Shortfall)]
@@ -272,11 +269,10 @@ class _Wanted(Struct, frozen=True):
     noise: RunNoise
     detect: float
     relevant: float
-    power: float
 
     def enough(self, known: Precision | None) -> bool:
         """Whether a design of that precision has the power."""
-        return power_expected(known, self.noise, self.detect, self.relevant) >= self.power
+        return power_expected(known, self.noise, self.detect, self.relevant) >= POWER
 
     def reason(self, made: str, known: Precision | None) -> str:
         found = power_expected(known, self.noise, self.detect, self.relevant)
@@ -289,11 +285,11 @@ class _Wanted(Struct, frozen=True):
 
     def _found(self, known: Precision) -> float:
         low, high = 0.0, 0.125
-        while high < _LARGEST and power_expected(known, self.noise, math.expm1(high), self.relevant) < self.power:
+        while high < _LARGEST and power_expected(known, self.noise, math.expm1(high), self.relevant) < POWER:
             low, high = high, 2.0 * high
         for _ in range(_HALVINGS):
             middle = 0.5 * (low + high)
-            good = power_expected(known, self.noise, math.expm1(middle), self.relevant) >= self.power
+            good = power_expected(known, self.noise, math.expm1(middle), self.relevant) >= POWER
             low, high = (low, middle) if good else (middle, high)
         return math.expm1(high)
 
