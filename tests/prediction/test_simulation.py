@@ -26,12 +26,12 @@ FCFS, PS = Scheduling.FCFS, Scheduling.PS
 LOGNORMAL = Law(LawKind.LOGNORMAL, 1.5)
 
 
-def queue(policy: Scheduling, cores: int, law: Law = EXPONENTIAL) -> ServiceModel:
-    """A queue of which half is busy."""
+def queue(policy: Scheduling, cores: int, law: Law = EXPONENTIAL, load: float = 0.5) -> ServiceModel:
+    """A queue of which that part is busy."""
     return ServiceModel(
         (Resource("cpu", policy, cores),),
         (Component("job", (Demand("cpu", 1.0, law),)),),
-        (OpenWorkload("w", 0.5 * cores, (("job", 1.0),)),),
+        (OpenWorkload("w", load * cores, (("job", 1.0),)),),
     )
 
 
@@ -88,14 +88,27 @@ def test_values_are_within_25_percent_and_twice_their_interval(name: str) -> Non
 
 @pytest.mark.acceptance
 @pytest.mark.statistical
-@pytest.mark.parametrize("name", ["M/M/1", "M/G/2-PS", "closed network"])
-def test_intervals_cover_the_exact_response(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "requests"), [("M/M/1", 400), ("M/G/2-PS", 400), ("closed network", 400), ("M/M/1, 90 % busy", 1_400)]
+)
+def test_intervals_cover_the_exact_response(name: str, requests: int) -> None:
     """95 % intervals of 40 seeds: 33 or fewer would be covered with a probability below .005."""
     covered = 0
+    model = MODELS.get(name, queue(FCFS, 1, load=0.9))
     for seed in range(40):
-        exact, found = pairs(MODELS[name], seed, Replications(5, 400))[0]
+        exact, found = pairs(model, seed, Replications(5, requests))[0]
         covered += (found.low or 0.0) <= exact <= (found.high or 0.0)
     assert covered >= 34
+
+
+@pytest.mark.parametrize(
+    ("cores", "load", "needed"), [(1, 0.5, ""), (1, 0.9, ""), (2, 0.95, "6000"), (1, 0.97, "17000")]
+)
+def test_near_saturation_the_requests_that_are_needed_are_named(cores: int, load: float, needed: str) -> None:
+    """The default is 2,000: a warm-up of 500. M/M/1 needs 341 at a load of .9, and 1,481 at .95."""
+    reason = simulate(queue(FCFS, cores, load=load), np.random.default_rng(1), Replications(2), "a test").reason
+    assert reason.partition("--requests ")[2] == needed
+    assert ("'cpu' is" in reason) == bool(needed)
 
 
 def test_quantiles_are_those_of_the_closed_form() -> None:

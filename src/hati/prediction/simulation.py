@@ -94,7 +94,26 @@ def simulate(
                 f"a replication has fewer than {_FEWEST} requests to {each.component!r} of {each.workload.name!r}",
                 fix=f"simulate more than {replications.requests:,} requests: --requests N",
             )
-    return _prediction(flows, found, reason)
+    return _prediction(flows, found, reason + _shortness(flows, replications.requests))
+
+
+def _shortness(flows: Flows, requests: int) -> str:
+    """That the warm-up is too short for the slowest resource, and how many requests do; empty if it is long enough.
+
+    M/M/1 forgets its beginning in 1 / (mu (1 - sqrt(rho))^2) (Abate and Whitt 1987, Queueing Systems 2, 41-65), in
+    which rho / (1 - sqrt(rho))^2 visits begin; several cores do about as soon. Closed workloads are left out.
+    """
+    rates, loads = flows.open_rates, flows.open_loads / flows.cores
+    visits = rates @ flows.visits @ flows.component_stays
+    needed = loads / (1.0 - np.sqrt(loads)) ** 2 * rates.sum() / np.where(visits > 0.0, visits, np.inf)
+    slowest = int(np.argmax(needed))
+    if needed[slowest] <= _WARM_UP * requests:
+        return ""
+    name, enough = flows.model.resources[slowest].name, math.ceil(needed[slowest] / _WARM_UP / 1000.0) * 1000
+    return (
+        f"; resource {name!r} is {loads[slowest]:.1%} busy, for which {requests:,} requests are too few: "
+        f"use --requests {enough}"
+    )
 
 
 class _Counts(Struct, frozen=True, eq=False):
