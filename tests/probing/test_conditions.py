@@ -11,7 +11,7 @@ from machine_root import machine_root
 
 from hati.core import replace
 from hati.probing import NotPermittedError, kernel
-from hati.probing.kernel import listed_siblings, own_quota, read_conditions, validate_slice
+from hati.probing.kernel import disk_bytes, listed_siblings, own_quota, read_conditions, validate_slice
 from hati.studies.probe import Conditions, shown_disturbances, unfit_warning
 
 
@@ -72,3 +72,16 @@ def test_siblings_are_as_the_kernel_lists_them(tmp_path: Path) -> None:
         (folder / "thread_siblings_list").write_text(f"{text}\n")
     assert listed_siblings([0, 1, 2], tmp_path) == {0: {0, 4}, 1: {1}, 2: {2, 3}}
     assert listed_siblings([0, 3], tmp_path) is None
+
+
+def test_the_bytes_of_a_disk_are_those_of_all_its_partitions(tmp_path: Path) -> None:
+    number = tmp_path.stat().st_dev
+    disk, devices = tmp_path / "vda", tmp_path / "devices"
+    (disk / "vda1").mkdir(parents=True)
+    devices.mkdir()
+    (devices / f"{os.major(number)}:{os.minor(number)}").symlink_to(disk / "vda1")
+    (disk / "vda1" / "partition").write_text("1\n")
+    (disk / "vda1" / "stat").write_text("1 0 8 0 1 0 8 0\n")
+    (disk / "stat").write_text("   9   0   100   0   9   0   20   0   0   0   0\n")
+    assert disk_bytes(tmp_path, devices) == 120 * 512.0
+    assert disk_bytes(tmp_path, tmp_path / "none") is None

@@ -9,11 +9,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from hati.core import replace
 from hati.probing import KernelProgram, NotPermittedError, Setting, execute
 from hati.probing.executing import execute_steps, execute_wakeups, execute_weights
+from hati.probing.kernel import disk_bytes
 from hati.studies.probe import LIBRARY, ProbeVerdict, Property
 
 pytestmark = pytest.mark.acceptance
@@ -72,6 +74,22 @@ def test_a_competitor_is_named(setting: Setting, experiment: str) -> None:
     for found in (each for each in properties if "O_DIRECT" not in each.reason):
         assert found.verdict is ProbeVerdict.CONTAMINATED
         assert DISTURBED.search(found.reason)
+
+
+def test_another_writer_on_the_disk_is_named(setting: Setting) -> None:
+    if disk_bytes(setting.folder) is None:
+        pytest.skip("the disk of the folder is not known")
+    program = "import os, sys\nfile = open(sys.argv[1], 'wb', 0)\nprint(flush=True)\nwhile True:\n"
+    program += "    file.seek(0); file.write(bytes(4 << 20)); os.fdatasync(file.fileno())"
+    command = [sys.executable, "-c", program, str(setting.folder / "other")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        raw = execute("disk.file", setting, INPUTS).raw
+        process.kill()
+    found = detected("disk.file", raw | {"others": np.zeros(1)})["disk.durable"]
+    assert found.verdict is ProbeVerdict.CONTAMINATED
+    assert "others moved" in found.reason
 
 
 def test_a_timer_slack_delays_wake_ups(setting: Setting) -> None:

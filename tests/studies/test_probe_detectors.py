@@ -293,6 +293,11 @@ def test_rates_of_a_bursty_disk_are_those_of_all_its_time() -> None:
     assert found["disk.cache_effect"].value == pytest.approx(30.0)
     assert {each.verdict for each in found.values()} == {ProbeVerdict.MEASURED}
     assert {each.verdict for each in disk(raw | BUSY)} == {ProbeVerdict.CONTAMINATED}
+    own = 32 * 2**20 + 100 * 4096
+    journal, shared = ({"moved_bytes": np.array([factor * own])} for factor in (1.2, 2.5))
+    assert {each.verdict for each in disk(raw | ALONE | journal)} == {ProbeVerdict.MEASURED}
+    assert {each.verdict for each in disk(raw | ALONE | shared)} == {ProbeVerdict.CONTAMINATED}
+    assert "others moved 1.5 times as many bytes" in disk(raw | ALONE | shared)[0].reason
     without = by_name(disk({name: values for name, values in raw.items() if "direct" not in name} | ALONE))
     assert {without[name].verdict for name in ("disk.direct_read", "disk.iops")} == {ProbeVerdict.INCONCLUSIVE}
 

@@ -19,6 +19,7 @@ from hati.probing.kernel import (
     KernelProgram,
     NotPermittedError,
     Series,
+    disk_bytes,
     listed_siblings,
     own_group,
     requested_slice_ns,
@@ -484,13 +485,14 @@ def _stream(setting: Setting, inputs: Inputs) -> Execution:
 
 def _disk(setting: Setting, _: Inputs) -> Execution:
     file = setting.folder / f".hati-probe-{os.getpid()}"
-    watch = Watch(setting.cpus)
+    watch, before = Watch(setting.cpus), disk_bytes(setting.folder)
     try:
         found = setting.run("disk", file, int(32 * setting.scale), int(100 * setting.scale), int(200 * setting.scale))
     finally:
         file.unlink(missing_ok=True)
-    accounts = watch.accounts()
-    return {**found, "others": np.array([accounts.beside_kernel / len(setting.cpus)])}, (accounts,)
+    accounts, after = watch.accounts(), disk_bytes(setting.folder)
+    moved = {} if before is None or after is None else {"moved_bytes": np.array([after - before])}
+    return {**found, **moved, "others": np.array([accounts.beside_kernel / len(setting.cpus)])}, (accounts,)
 
 
 def execute_link(setting: Setting, address: str, namespace: str, rounds: int = 500) -> Series:

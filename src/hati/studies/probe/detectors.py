@@ -405,7 +405,9 @@ def _value(of: Property) -> float:
 
 DISK_METHOD = "durable-rates-2"
 NETWORK_METHOD = "acknowledged-2"
-_BLOCK = 2.0**20
+_BLOCK, _SMALL = 2.0**20, 4096.0
+_MOST_MOVED = 0.5
+"""The bytes of others for each own one; a file system also writes a journal."""
 _PARTS = 8
 
 
@@ -413,7 +415,8 @@ def disk(raw: Raw) -> tuple[Property, ...]:
     """Throughput of blocks of 1 MiB, each made durable; latency of an append with fdatasync; reads of 4 KiB.
 
     Rates are over all of their time: a throttled disk answers in bursts, whose median is meaningless. ``others`` is the
-    fraction of the time of the CPUs that others used, without what the kernel does for the file.
+    fraction of the time of the CPUs that others used, without what the kernel does for the file, and ``moved_bytes``
+    are those that the disk read and wrote, if known.
     """
     found = [
         _rate("disk.durable", _BLOCK, raw["durable_ns"], "B/s"),
@@ -423,10 +426,21 @@ def disk(raw: Raw) -> tuple[Property, ...]:
     if "direct_read_ns" not in raw:
         reason = "the file system permits no direct reads (O_DIRECT)"
         missing = (inconclusive("disk.direct_read", "us", reason), inconclusive("disk.iops", "1/s", reason))
-        return (*undisturbed(raw, *found), *missing)
+        return (*_alone_on_disk(raw, *found), *missing)
     direct = median_property("disk.direct_read", raw["direct_read_ns"] / 1e3, "us")
     effect = Property("disk.cache_effect", (direct.value or 0.0) / (found[2].value or 1.0), "1")
-    return undisturbed(raw, *found, direct, _rate("disk.iops", 1.0, raw["direct_read_ns"], "1/s"), effect)
+    return _alone_on_disk(raw, *found, direct, _rate("disk.iops", 1.0, raw["direct_read_ns"], "1/s"), effect)
+
+
+def _alone_on_disk(raw: Raw, *found: Property) -> tuple[Property, ...]:
+    """The properties, contaminated where others moved too many bytes on the disk, or used the CPUs."""
+    small = sum(raw[name].size for name in ("append_ns", "direct_read_ns") if name in raw)
+    own = _BLOCK * raw["durable_ns"].size + _SMALL * small
+    others = float(raw.get("moved_bytes", np.array([own]))[0]) / own - 1.0
+    if others > _MOST_MOVED:
+        reason = f"others moved {others:.1f} times as many bytes on the disk; repeat it when the disk is quiet"
+        found = tuple(contaminated(each_, reason) for each_ in found)
+    return undisturbed(raw, *found)
 
 
 def _rate(name: str, amount: float, times: FloatArray, unit: str) -> Property:
