@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
-from hati.probing import executing
+from hati.probing import KernelProgram, Setting, executing
 from hati.probing.executing import Accounts, Watch
 from hati.studies.probe import Neighbour
 
@@ -60,3 +62,12 @@ def test_processes_that_ended_meanwhile_took_cores_and_a_hypervisor_did_not() ->
     seen = (Neighbour("other", 17, 0, 0.2),)
     assert Accounts(2.0, 0.0, 0.2, seen, 0.5).taken == pytest.approx(0.4)
     assert Accounts(2.0, 0.0, 0.8, seen, 0.5).taken == pytest.approx(0.2)
+
+
+def test_the_levels_of_memory_count_processes_that_ended_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    accounts = Accounts(1.0, 0.0, 0.0, (), 0.5)
+    monkeypatch.setattr(executing, "Watch", lambda _: SimpleNamespace(accounts=lambda: accounts))
+    program = SimpleNamespace(run=lambda *_, **__: {})
+    raw = executing.execute("mem.levels", Setting(cast("KernelProgram", program), Path()), {}).raw
+    assert raw["others"][0] == 0.5
+    assert raw["cpus"][0] == len(os.sched_getaffinity(0))

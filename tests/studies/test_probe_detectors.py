@@ -218,6 +218,15 @@ def test_levels_of_memory_are_found() -> None:
         assert found["mem.caches"].value == found["mem.level3_size"].value
 
 
+@pytest.mark.parametrize(
+    ("others", "cpus", "alone"), [(0.09, 2, True), (0.3, 2, False), (0.3, 32, True), (1.0, 32, False)]
+)
+def test_caches_beside_other_load_are_contaminated(others: float, cpus: float, alone: bool) -> None:
+    raw = levels_raw(np.random.default_rng(1), [48 * 1024.0], [1.2, 4.5])
+    found = memory_levels(raw | {"others": np.array([others]), "cpus": np.array([float(cpus)])})
+    assert {each.verdict for each in found} == {ProbeVerdict.MEASURED if alone else ProbeVerdict.CONTAMINATED}
+
+
 def test_memory_without_levels_is_inconclusive() -> None:
     (found,) = memory_levels(levels_raw(np.random.default_rng(1), [2.0**30], [5.0, 5.0]))
     assert found.verdict is ProbeVerdict.INCONCLUSIVE

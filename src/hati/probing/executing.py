@@ -468,8 +468,8 @@ def _levels(setting: Setting, _: Inputs) -> Execution:
         for name, values in part.items():
             kind, number = name.split("/")
             raw[f"{kind}/{first + int(number)}"] = values
-    accounts = watch.accounts()
-    return {**raw, "others": np.array([accounts.others])}, (accounts,)
+    accounts, cpus = watch.accounts(), float(len(setting.cpus))
+    return {**raw, "others": np.array([accounts.taken]), "cpus": np.array([cpus])}, (accounts,)
 
 
 def _stream(setting: Setting, inputs: Inputs) -> Execution:

@@ -276,13 +276,14 @@ def _elsewhere(owns: Sequence[float]) -> str:
     return f"something else had {1.0 - min(owns):.0%} of the core's time; repeat it when the machine is quiet"
 
 
-LEVELS_METHOD = "chase-segments-2"
+LEVELS_METHOD = "chase-segments-3"
 BANDWIDTH_METHOD = "triad-2"
 _LEAST_STEP = 0.35
 """The least step between levels in the logarithm of latencies: a factor of 1.4."""
 _PENALTY = 0.25
 _MOST_LEVELS = 5
-_REMAINDER = 0.1
+_REMAINDER, _EACH = 0.1, 0.02
+"""The cores that others may use, in all, or if there are more than five CPUs, for each of them."""
 
 
 def memory_levels(raw: Raw) -> tuple[Property, ...]:
@@ -291,7 +292,7 @@ def memory_levels(raw: Raw) -> tuple[Property, ...]:
     ``size_bytes/i`` is a region's size, ``load_ps/i`` are times of a load in it, in ps. Pieces are fitted by least
     squares with a penalty for each; a level ends where the latency crosses the geometric mean of its own and the next
     one's. The last level is the memory itself, or what the largest region shows. ``others`` is the number of cores
-    used by other processes.
+    of ``cpus`` that others used.
     """
     order = np.argsort([float(size[0]) for size in each(raw, "size_bytes")])
     sizes = np.array([float(each(raw, "size_bytes")[i][0]) for i in order])
@@ -310,8 +311,8 @@ def memory_levels(raw: Raw) -> tuple[Property, ...]:
     largest = found[2 * len(pieces) - 3]
     found.append(Property("mem.caches", largest.value, "B", largest.interval))
     others = float(raw.get("others", np.zeros(1))[0])
-    if others > _REMAINDER:
-        reason = f"other processes had {others:.2f} cores meanwhile, and caches with them"
+    if others > max(_REMAINDER, _EACH * float(raw.get("cpus", np.ones(1))[0])):
+        reason = f"others used {others:.2f} cores meanwhile, and caches with them"
         return tuple(contaminated(one, reason) for one in found)
     return tuple(found)
 
