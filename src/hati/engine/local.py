@@ -51,7 +51,7 @@ class LocalEngine(SerialEngine[Job]):
         for benchmark in benchmarks:
             self._subject.check(benchmark)
         self._waiting = waiting
-        self._locks = Locks(lock or default_path(), pinned_cores(benchmarks))
+        self._locks = Locks(lock or default_path(), pinned_cores(benchmarks), root)
         self._supervisors: list[Supervisor] = []
 
     @classmethod

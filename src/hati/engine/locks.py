@@ -7,15 +7,28 @@ import os
 import tempfile
 from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from hati.core import MeasurementError
 from hati.file_errors import FULL, free_text
 
 _COMMON = Path("/tmp")  # noqa: S108  # not TMPDIR, which differs between those who share the machine
 _NAME = "hati-machine.lock"
-_LONGEST = 200
-"""Bytes of a process id and a study's key."""
+_LONGEST = 8192
+"""Bytes of a process id, a study's key and a folder's path."""
+_OTHERWISE = "; set HATI_LOCK=FILE to use another lock, if they cannot disturb each other"
+
+
+class LockHolder(NamedTuple):
+    """Who has a lock: its process id, its study and its folder; empty where they are unknown."""
+
+    process: str = ""
+    study: str = ""
+    folder: str = ""
+
+    def __str__(self) -> str:
+        shown = f"{self.study}{self.folder and f' in {self.folder}'}".strip()
+        return f" (process {self.process}{shown and f', {shown}'})" if self.process else ""
 
 
 def default_path() -> Path:
@@ -29,8 +42,8 @@ def default_path() -> Path:
 class FileLock:
     """A lock that one hati holds at a time, or several share; a process that is handed ``fd`` holds it too.
 
-    The file has the holder's process id and study. The lock is released when every process with the descriptor has
-    ended.
+    The file has the holder's process id, study and folder. The lock is released when every process with the descriptor
+    has ended. ``otherwise`` ends the report that it is waited for with what can be done.
 
     Raises:
         MeasurementError: where the file cannot be opened.
@@ -39,8 +52,9 @@ class FileLock:
     _ours: ClassVar[list[tuple[int, int]]] = []
     """The files that this process has locked: a process in another container may have the same process id."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, otherwise: str = _OTHERWISE) -> None:
         self.path = path
+        self._otherwise = otherwise
         self.held = False
         try:
             self.fd = _open(path)
@@ -49,15 +63,20 @@ class FileLock:
             reason = f"{error.strerror}{free_text(path) if error.errno in FULL else ''}"
             raise MeasurementError(f"cannot lock {path}: {reason}", fix=fix) from None
 
-    def acquire(self, study: str, waiting: Callable[[str], None], where: str = "on this machine") -> None:
+    def acquire(
+        self, study: str, waiting: Callable[[str], None], where: str = "on this machine", folder: Path | None = None
+    ) -> None:
         """Wait until nobody else has the lock, and report once who has it and measures ``where``.
+
+        ``folder`` is that of the study.
 
         Raises:
             MeasurementError: where this process holds it through another object.
         """
         self._take(fcntl.LOCK_EX, waiting, where)
         os.ftruncate(self.fd, 0)
-        os.pwrite(self.fd, f"{os.getpid()} {study}".encode()[:_LONGEST], 0)
+        own = f"{os.getpid()} {study}\n{folder or ''}".rstrip()
+        os.pwrite(self.fd, os.fsencode(own)[:_LONGEST], 0)
 
     def share(self, waiting: Callable[[str], None]) -> None:
         """Wait until nobody else holds the lock exclusively.
@@ -67,17 +86,20 @@ class FileLock:
         """
         self._take(fcntl.LOCK_SH, waiting, "on this machine")
 
-    def holder(self) -> tuple[str, str]:
-        """The process id and the study in the file; empty where there are none."""
+    def holder(self) -> LockHolder:
+        """Who has the lock, by its file; what cannot be printed is left out."""
         text = os.pread(self.fd, _LONGEST, 0).decode("utf-8", "replace")
-        process, _, study = text.partition(" ")
-        return (process, study if study.isprintable() else "") if process.isdigit() else ("", "")
+        process, _, rest = text.partition(" ")
+        if not process.isdigit():
+            return LockHolder()
+        study, _, folder = (each if each.isprintable() else "" for each in rest.partition("\n"))
+        return LockHolder(process, study, folder)
 
     def release(self) -> None:
         """Release the lock and close the file."""
         if self.fd >= 0:
             if self.held:
-                if self.holder()[0] == str(os.getpid()):
+                if self.holder().process == str(os.getpid()):
                     os.ftruncate(self.fd, 0)
                 FileLock._ours.remove(self._identity())
             os.close(self.fd)
@@ -89,9 +111,7 @@ class FileLock:
         except BlockingIOError:
             if self._identity() in FileLock._ours:
                 raise MeasurementError("this process measures already", fix="close the other engine first") from None
-            process, study = self.holder()
-            about = f" (process {process}{study and f', {study}'})" if process else ""
-            waiting(f"waiting for another hati{about} that measures {where}")
+            waiting(f"waiting for another hati{self.holder()} that measures {where}{self._otherwise}")
             fcntl.flock(self.fd, operation)
         except OSError as error:
             waiting(
@@ -108,12 +128,13 @@ class FileLock:
 class Locks:
     """The locks of a campaign: of the machine, or of the cores that all its runs are pinned to, and of Hati's folder.
 
-    Two campaigns in one folder would remove each other's runs, whichever locks of the machine they have.
+    Two campaigns in the folder ``root`` would remove each other's runs, whichever locks of the machine they have.
     """
 
-    def __init__(self, machine: Path, cores: Collection[int]) -> None:
+    def __init__(self, machine: Path, cores: Collection[int], root: Path) -> None:
         self._machine = machine
         self._cores = cores
+        self._root = root.resolve()
         self._locks: list[FileLock] = []
         self.held = False
 
@@ -133,10 +154,10 @@ class Locks:
             whole.share(waiting)
             for core in sorted(self._cores):
                 path = self._machine.with_name(f"{self._machine.name}.cpu{core}")
-                self._open(path).acquire(study, waiting, f"on CPU {core}")
+                self._open(path).acquire(study, waiting, f"on CPU {core}", self._root)
         else:
-            whole.acquire(study, waiting)
-        self._open(folder()).acquire(study, waiting, "in this folder")
+            whole.acquire(study, waiting, folder=self._root)
+        self._open(folder(), otherwise="").acquire(study, waiting, f"in {self._root}")
         self.held = True
 
     def release(self) -> None:
@@ -146,8 +167,8 @@ class Locks:
         self._locks.clear()
         self.held = False
 
-    def _open(self, path: Path) -> FileLock:
-        self._locks.append(FileLock(path))
+    def _open(self, path: Path, otherwise: str = _OTHERWISE) -> FileLock:
+        self._locks.append(FileLock(path, otherwise))
         return self._locks[-1]
 
 
