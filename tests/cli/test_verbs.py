@@ -182,6 +182,12 @@ class TestRun:
         assert "3 runs" in told(capfd, "run", ".", "--budget", "3", "--dry-run")
         assert held(json.loads(told(capfd, "runs", "--format", "json"))) == []
 
+    def test_a_dry_run_says_how_many_of_very_many_runs_are_listed(self, project: Path, capfd: Capture) -> None:
+        words = ("run", ".", "--budget", "20000", "--dry-run")
+        assert "... and 9,900 more; --format json lists the first 10,000" in told(capfd, *words)
+        planned = json.loads(told(capfd, *words, "--format", "json"))
+        assert len(planned["tasks"]) == 10_000
+
     @pytest.mark.parametrize("setting", ["x", "x=3", "z=1", "x=1,x"])
     def test_settings_that_are_none(self, setting: str, project: Path, capfd: Capture) -> None:
         assert main(["run", ".", "--set", setting]) == 2

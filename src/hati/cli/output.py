@@ -454,19 +454,20 @@ def write_plan(planned: PlannedCampaign, chosen: Format, output: str) -> None:
 
         write(render.to_json(publish(Joined(planned, tasks=table_rows(table), methods=methods), DryRunJson)), output)
         return
-    tables = [table]
+    tables = [_shortened(table, chosen, planned.plan.expected_total)]
     if methods is not None:
         from hati.studies.dry_run import expected_runs_table
 
-        tables = [expected_runs_table(methods), table]
-    write_tables([_for(each, chosen) for each in tables], TableFormat(chosen.value), output)
+        tables = [_shortened(expected_runs_table(methods), chosen, len(methods)), *tables]
+    write_tables(tables, TableFormat(chosen.value), output)
 
 
-def _for(table: Table, chosen: Format) -> Table:
-    """All rows for programs, the first for people, with a note on how to get the others."""
+def _shortened(table: Table, chosen: Format, expected: int) -> Table:
+    """All rows for programs, the first for people, with how to get the others that are known of ``expected``."""
     if chosen is not Format.TEXT:
         return table
-    return table.first(_MOST_SHOWN, "--format json lists all")
+    known = len(table.rows)
+    return table.first(_MOST_SHOWN, f"--format json lists {'all' if known == expected else f'the first {known:,}'}")
 
 
 def _table(planned: PlannedCampaign) -> Table:
