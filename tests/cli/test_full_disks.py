@@ -74,6 +74,20 @@ def test_a_store_on_a_full_disk_keeps_what_it_has_and_goes_on(tmp_path: Path, fu
     assert [each["runs"] for each in hati_here("studies", "--store", str(store), "--format", "json").json] == [2]
 
 
+@pytest.mark.parametrize(
+    "words", [("studies",), ("runs",), ("report", "--study", "measurement"), ("findings",), ("tree",), ("export",)]
+)
+def test_a_store_on_a_full_disk_can_be_read(
+    tmp_path: Path, small_disk: Path, hati: Hati, words: tuple[str, ...]
+) -> None:
+    evolving(tmp_path).write()
+    store = small_disk / "store.sqlite"
+    assert hati("run", "--budget", "2", "--store", str(store)).status == 0
+    known = hati(*words, "--store", str(store))
+    fill(small_disk)
+    assert hati(*words, "--store", str(store)) == known
+
+
 def test_a_project_on_a_full_disk_is_not_begun(full_disk: Path, hati_here: Hati) -> None:
     (full_disk / "filler").unlink()
     made = evolving(full_disk / "project")

@@ -157,6 +157,7 @@ class Sqlite(Database):
         """The SQLAlchemy engine."""
         lifo = {"pool_use_lifo": True} if self.file is not None else {}  # what a connection has read stays in memory
         engine = create_engine(self._url, connect_args={"timeout": _BUSY_SECONDS}, **lifo)
+        event.listen(engine, "do_connect", _connect)
         event.listen(engine, "connect", _set_pragmas)
         event.listen(engine, "connect", self._note)
         return engine
@@ -233,7 +234,7 @@ class Sqlite(Database):
 
     def refused(self, reason: str) -> HatiError:
         """The error with a fix for a message of SQLite."""
-        if "full" in reason or "disk I/O error" in reason:
+        if _is_full(reason):
             return self._unwritten(reason)
         if "malformed" in reason or "Could not decode" in reason:
             return damaged(self.name, "a row or a table", reason)
@@ -330,12 +331,32 @@ def _write_ahead(connection: Connection) -> None:
             return
 
 
+def _connect(dialect: Dialect, _: object, words: Sequence[Any], named: Mapping[str, Any]) -> DBAPIConnection:
+    """Connect, also to a file on a full disk, to read it.
+
+    Connections share an index of the WAL in a file, which needs room; a connection that is alone has it in memory.
+    """
+    made = dialect.connect(*words, **named)
+    try:
+        made.cursor().execute("PRAGMA schema_version")
+    except sqlite3.Error as error:  # others are reported by what is asked next
+        if _is_full(str(error)):
+            made.close()
+            made = dialect.connect(*words, **named)
+            made.cursor().execute("PRAGMA locking_mode=EXCLUSIVE")
+    return made
+
+
 def _set_pragmas(connection: object, _record: object) -> None:
     # With WAL, synchronous=NORMAL keeps commits if any process dies, and needs no fsync between two runs.
     cursor = connection.cursor()  # type: ignore[attr-defined]  # a DBAPI connection
     for pragma in ("synchronous=NORMAL", "foreign_keys=ON"):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
+
+
+def _is_full(reason: str) -> bool:
+    return "full" in reason or "disk I/O error" in reason
 
 
 _PATIENCE_SECONDS = 10
