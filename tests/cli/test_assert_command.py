@@ -339,6 +339,33 @@ def test_methods_of_a_project_are_measured_until_all_is_decided(counted: Path, h
     assert "was measured before; --fresh measures again" in again.err
 
 
+@pytest.mark.usefixtures("counted")
+def test_a_time_that_cannot_decide_says_what_would(hati_here: Hati) -> None:
+    words = "assert", "--formula", "fast(10) <= 200"
+    short = hati_here(*words, "--budget", "1ms")
+    said = " ".join(short.out.split())
+    more = re.search(
+        r"(\d+) further runs, about \S+ m?s, would decide with 80 % probability, .* hold: --budget (\d+)s\.", said
+    )
+    assert more is not None, said
+    assert (short.status, more[1]) == (3, "12")
+    planned = hati_here(*words, "--budget", "1ms", "--dry-run").out
+    assert "until 1 formula is decided; the budget of 1 ms is too short to decide." in " ".join(planned.split())
+    decided = hati_here(*words, "--budget", f"{more[2]}s", "--format", "json")
+    assert (decided.status, decided.json["runs"]) == (0, 13)
+    assert "further" not in hati_here(*words, "--budget", "1m").out
+
+
+@pytest.mark.usefixtures("counted")
+def test_a_dry_run_knows_the_time_of_runs_with_the_same_parameters(hati_here: Hati) -> None:
+    assert hati_here("run", "--benchmark", "fast", "--budget", "2").status == 0
+    known, other = (
+        hati_here("assert", "--formula", f"fast({n}) <= 200", "--dry-run", "--format", "json").json for n in (10, 11)
+    )
+    assert known["seconds"] > 0.0
+    assert other["seconds"] is None
+
+
 @pytest.fixture
 def outside(counted: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What a third benchmark, ``late``, starts: a file that is not of the project, and not there yet."""

@@ -48,11 +48,19 @@ _FAILED_IN_A_ROW = 2 * GIVE_UP_AFTER
 _MOST_REASONS = 5
 
 
+class FurtherRuns(Struct, frozen=True):
+    """The further runs that would decide, their expected seconds, and the whole budget that they need."""
+
+    runs: int
+    seconds: float
+    budget: str
+
+
 class Assured(Struct, frozen=True):
     """The answers on formulas and their standard, the reasons for failed measurements, and the cost.
 
     ``costs`` holds the cost of each formula, empty if nothing was measured for them; ``book`` holds the samples by
-    which they were judged.
+    which they were judged. ``further`` would decide inconclusive formulas; None if no number of runs would.
     """
 
     study: str
@@ -63,6 +71,7 @@ class Assured(Struct, frozen=True):
     seconds: float
     costs: tuple[Cost, ...] = ()
     book: SampleCollector = field(default_factory=SampleCollector)
+    further: FurtherRuns | None = None
 
 
 def assertion_id(
@@ -117,7 +126,24 @@ class Assertion(Struct, frozen=True, dict=True):
         book, cost = self._book(made), (len(evidence.runs), evidence.seconds)
         answers = answer(self.requirements, book, self._shared)
         costs = costs_of(self.requirements, self.points, made)
-        return Assured(self.id.key, answers, self._shared, reasons, *cost, costs, book)
+        further = self._further(answers, made, evidence)
+        return Assured(self.id.key, answers, self._shared, reasons, *cost, costs, book, further)
+
+    def _further(self, answers: Sequence[Answer], made: Made, evidence: Evidence) -> FurtherRuns | None:
+        """The runs that would decide inconclusive formulas with 80 % probability, each as long as those so far."""
+        left: dict[tuple[str, str], int] = {}
+        seconds: dict[tuple[str, str], float] = {}
+        open_ = [each for each in answers if each.verdict is FormulaVerdict.INCONCLUSIVE]
+        for atom in (atom for each in open_ for atom in each.atoms if atom.evidence.runs_needed is not None):
+            for point in (self.points[method] for method in self._undecided_methods(atom)):
+                runs = point.runs(made)
+                left[point.key] = max(left.get(point.key, 0), (atom.evidence.runs_needed or 0) - len(runs))
+                seconds[point.key] = sum(run.seconds for run in runs) / max(1, len(runs))
+        number, longer = sum(left.values()), sum(left[same] * seconds[same] for same in left)
+        if not number:
+            return None
+        whole = evidence.seconds + longer if math.isinf(self.budget.runs) else len(evidence.runs) + number
+        return FurtherRuns(number, longer, f"{math.ceil(whole)}{'s' if math.isinf(self.budget.runs) else ''}")
 
     def _reasons(self, made: Made) -> Iterator[str]:
         """The reasons why runs have no values, each after the names of its methods."""

@@ -160,7 +160,16 @@ def _cost(found: Assured) -> tuple[str, ...]:
     if not found.study:
         return ()
     runs = f"{counted(found.runs, 'run')}, {duration(found.seconds)} in all."
-    return (runs, *(f"Failed: {why}" for why in found.failures))
+    return (runs, *_further(found), *(f"Failed: {why}" for why in found.failures))
+
+
+def _further(found: Assured) -> tuple[str, ...]:
+    """What would decide the inconclusive formulas."""
+    more = found.further
+    if more is None:
+        return ()
+    runs = f"{counted(more.runs, 'further run')}, about {duration(more.seconds)}, would decide"
+    return (f"{runs} {WITH_POWER}: --budget {more.budget}.",)
 
 
 def _rows(each: Answer, cost: Cost | None) -> list[tuple[Cell, ...]]:

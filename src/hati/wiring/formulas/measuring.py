@@ -11,8 +11,9 @@ from tempfile import TemporaryDirectory
 from msgspec import Struct
 
 from hati.campaign import Observer, silent
-from hati.core import Budget, InputError, Plan, StudyId, replace
+from hati.core import Benchmark, Budget, InputError, Plan, StudyId, replace
 from hati.core.wording import counted
+from hati.document import duration
 from hati.logic.syntax import MeasuredStatistic, Method, PerformanceSide, Relation, RelationSide
 from hati.python import names_of, unresolved
 from hati.studies.assertion import (
@@ -94,14 +95,23 @@ class AssertionCampaign(Campaign[Assertion, Assured], frozen=True, kw_only=True)
     def planned(self) -> PlannedCampaign:
         """The rounds that decide at the earliest, and the possible number of runs of each method."""
         study, place = self.study, self.place
-        known = {each.name: run_cost(place, each) for each in self.benchmarks}
-        methods = expected_runs(study, {name: entry.value for name, entry in known.items() if entry is not None})
+        known = {each.name: cost for each in self.benchmarks if (cost := _run_seconds(place, each)) is not None}
+        methods = expected_runs(study, known)
         plan = Plan.of(study.dry_run_tasks(expected_rounds(methods)))
         costs = [each.least_seconds for each in methods]
         whole = sum(cost for cost in costs if cost is not None)
         expected = None if None in costs else Expected(whole, "by earlier runs of each method")
         reason = _reason(len(methods), len(study.requirements))
+        if expected is not None and expected.seconds > study.budget.seconds:
+            reason += f"; the budget of {duration(study.budget.seconds)} is too short to decide"
         return PlannedCampaign(reason, plan, expected, place.project.space.names, methods=tuple(methods))
+
+
+def _run_seconds(place: Workplace, benchmark: Benchmark) -> float | None:
+    """The seconds of a run of a benchmark, from its runs, or from those of the project's that differs in name alone."""
+    alike = (each for each in place.project.benchmarks if replace(each, name=benchmark.name) == benchmark)
+    known = (run_cost(place, each) for each in (benchmark, *alike))
+    return next((each.value for each in known if each is not None), None)
 
 
 def prepare_assertion(
