@@ -142,7 +142,7 @@ def options_first(sets: Sequence[Sequence[Term]], statistics: FloatArray, p_valu
 
     >>> holm = lambda statistics, tests: tests * 10.0**-statistics
     >>> options_first([[(0,)], [(1,)], [(0, 1)]], np.array([4.0, 1.0, 3.0]), holm).round(4).tolist()
-    [0.0002, 0.1333, 0.0042]
+    [0.0002, 0.1404, 0.0042]
     """
     parents = [_parents(members) for members in sets]
     options = {place for place, members in enumerate(sets) if len(members[0]) == 1}
