@@ -20,7 +20,6 @@ from hati.document.document import (
     Shown,
     Table,
     change,
-    change_number,
     columns_of,
     p_text,
     percent,
@@ -28,7 +27,7 @@ from hati.document.document import (
 )
 from hati.document.publishing import Interval, Joined, Of, RunsJson, Settings, StudyJson
 from hati.studies.comparison import ChangeVerdict, Comparison
-from hati.studies.comparison.conclusion import WITH_POWER, statistic_notes, verdict_text
+from hati.studies.comparison.conclusion import WITH_POWER, interval_text, statistic_notes, verdict_text
 from hati.studies.comparison.document import ComparedJson, SideJson, booked, comparison_sentence
 from hati.studies.findings import Report, ReportJson, Ruling, report_sentence
 from hati.studies.gate import AffectedOption, Broken, GateConclusion, WarmUpCut
@@ -107,8 +106,7 @@ def _size(row: Comparison) -> str:
     moved = row.change
     if moved.ratio is None or moved.interval is None:
         return ""
-    low, high = moved.interval
-    return f" {change(moved.ratio - 1.0)} ({change_number(low - 1.0)} to {change(high - 1.0)})"
+    return f" {change(moved.ratio - 1.0)} ({interval_text(moved.interval)} %)"
 
 
 def _because(found: GateConclusion, row: Comparison) -> str:
@@ -276,16 +274,12 @@ def _unshown(finding: Finding) -> str:
 
 def _cells(row: Comparison, ruling: Ruling) -> tuple[Cell, ...]:
     moved = row.change
-    interval = "none yet"
-    if moved.interval is not None:
-        low, high = moved.interval
-        interval = f"{change_number(low - 1.0)} to {change_number(high - 1.0)}"
     return (
         row.metric.name,
         Shown(quantity(row.before.mean, row.metric.unit), row.before.mean),
         Shown(quantity(row.after.mean, row.metric.unit), row.after.mean),
         None if moved.ratio is None else Shown(change(moved.ratio - 1.0), moved.ratio),
-        interval,
+        "none yet" if moved.interval is None else interval_text(moved.interval),
         None if moved.q_value is None else Shown(p_text(moved.q_value), moved.q_value),
         verdict_text(moved)
         if ruling.known(row) is None
@@ -301,7 +295,7 @@ def _affected_table(affected: Sequence[AffectedOption]) -> Table:
             option.metric,
             f"{option.option}={setting_text(option.setting)}{_where(option)}",
             Shown(change(option.ratio - 1.0), option.ratio),
-            f"{change_number(option.interval[0] - 1.0)} to {change(option.interval[1] - 1.0)}",
+            f"{interval_text(option.interval)} %",
             Shown(p_text(option.p_value), option.p_value),
         )
         for option in affected

@@ -12,7 +12,6 @@ from hati.document.document import (
     Shown,
     Table,
     change,
-    change_number,
     columns_of,
     duration,
     general,
@@ -21,7 +20,13 @@ from hati.document.document import (
 )
 from hati.document.publishing import Joined, Of, RunsJson, StudyJson
 from hati.studies.comparison import ChangeVerdict, Comparison, IntervalMethod
-from hati.studies.comparison.conclusion import needed_notes, statistic_notes, statistics_text, verdict_text
+from hati.studies.comparison.conclusion import (
+    interval_text,
+    needed_notes,
+    statistic_notes,
+    statistics_text,
+    verdict_text,
+)
 from hati.studies.comparison.document import ComparisonJson, WarmedSideJson, comparison_cases, comparison_sentence
 from hati.studies.paired.study import PairedConclusion, Variant, Weighed
 
@@ -73,10 +78,6 @@ def paired_table(found: PairedConclusion) -> Table:
 
 def _table_row(row: Comparison, weighed: Weighed) -> tuple[Cell, ...]:
     found = row.change
-    interval = "none yet"
-    if found.interval is not None:
-        low, high = found.interval
-        interval = f"{change_number(low - 1.0)} to {change(high - 1.0)}"
     pairs: Cell = weighed.pairs
     if found.verdict is ChangeVerdict.INCONCLUSIVE:
         needed = "?" if found.runs_needed is None else f"{found.runs_needed:,}"
@@ -84,7 +85,7 @@ def _table_row(row: Comparison, weighed: Weighed) -> tuple[Cell, ...]:
     return (
         row.metric.name,
         None if found.ratio is None else Shown(change(found.ratio - 1.0), found.ratio),
-        interval,
+        "none yet" if found.interval is None else f"{interval_text(found.interval)} %",
         verdict_text(found),
         Shown(quantity(row.before.mean, row.metric.unit), row.before.mean),
         Shown(quantity(row.after.mean, row.metric.unit), row.after.mean),
