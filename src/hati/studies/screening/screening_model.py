@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations, product
 from math import prod
@@ -74,19 +74,7 @@ class ScreeningModel(Struct, frozen=True, dict=True):
 
     def analysis(self, found: MeasuredDesign) -> ModelAnalysis:
         """The analysis of the runs."""
-        rng, flips = generator(self.seed, "permutations"), _machines_and_flips(found)
-        return analyse_model(
-            self.effects,
-            self._levels(found),
-            found.values,
-            additive_blocks(found.blocks, flips),
-            rng,
-            alpha=self.alpha,
-            relevant=self.relevant,
-            machines=flips,
-            order=found.in_time,
-            population=self.valid,
-        )
+        return self._analysis(analyse_model, found, found.values, "permutations")
 
     def variance_analysis(self, found: MeasuredDesign, scale: EffectScale) -> tuple[str, ModelAnalysis] | None:
         """The source of the variance within runs and its analysis; None if runs have single observations."""
@@ -94,13 +82,19 @@ class ScreeningModel(Struct, frozen=True, dict=True):
         spread = log_variances([np.log(sample) for sample in found.samples] if logs else found.samples)
         if spread is None:
             return None
-        rng, flips = generator(self.seed, "dispersion"), _machines_and_flips(found)
-        return "log observations" if logs else "observations", analyse_model_variance(
+        source = "log observations" if logs else "observations"
+        return source, self._analysis(analyse_model_variance, found, spread, "dispersion")
+
+    def _analysis(
+        self, analyse: Callable[..., ModelAnalysis], found: MeasuredDesign, values: FloatArray, purpose: str
+    ) -> ModelAnalysis:
+        flips = _machines_and_flips(found)
+        return analyse(
             self.effects,
             self._levels(found),
-            spread,
+            values,
             additive_blocks(found.blocks, flips),
-            rng,
+            generator(self.seed, purpose),
             alpha=self.alpha,
             relevant=self.relevant,
             machines=flips,
