@@ -191,8 +191,8 @@ def _drift(found: MeasuredDesign, analysis: ModelAnalysis, remedies: Remedies) -
     if p_value < DRIFT:
         way = "rise" if correlation > 0 else "fall"
         yield (
-            f"values {way} over the order of runs (rank correlation {correlation:.2f}, p = {p_value:.2g}); "
-            f"{remedies.rest}"
+            f"values {way} over the order of runs (rank correlation {correlation:.2f}, p = {p_value:.2g}), "
+            f"for which effects are adjusted; {remedies.rest}"
         )
 
 

@@ -231,8 +231,8 @@ def _drift(s: Situation) -> Iterator[str]:
     if p_value < DRIFT:
         way = "rise" if correlation > 0 else "fall"
         yield (
-            f"values {way} over the order of runs (rank correlation {correlation:.2f}, p = {p_value:.2g}); "
-            f"{s.remedies.rest}"
+            f"values {way} over the order of runs (rank correlation {correlation:.2f}, p = {p_value:.2g}), "
+            f"for which effects are adjusted; {s.remedies.rest}"
         )
 
 
