@@ -54,6 +54,18 @@ def test_a_full_factorial_or_fewer_configurations_are_taken_whichever_needs_fewe
     assert power_expected(precision(one_less), RunNoise(0.02, MANY), 0.03) < 0.9
 
 
+@pytest.mark.parametrize("count", [4, 7])
+def test_a_lower_level_needs_more_runs(count: int) -> None:
+    usual, strict = (
+        plan_design(switches(count), 4000, RunNoise(0.02, MANY), 0.03, np.random.default_rng(1), alpha=alpha)
+        for alpha in (0.05, 0.001)
+    )
+    assert not isinstance(usual, Shortfall)
+    assert not isinstance(strict, Shortfall)
+    assert strict.runs > usual.runs
+    assert power_expected(precision(strict, alpha=0.001), RunNoise(0.02, MANY), 0.03) >= 0.9
+
+
 def test_what_configurations_vary_by_beyond_main_effects_costs_runs_unless_all_are_measured() -> None:
     def runs(count: int, interactions: float) -> float:
         noise, rng = RunNoise(0.01, MANY), np.random.default_rng(1)

@@ -32,6 +32,14 @@ def test_a_pilot_whose_configurations_differ_by_far_promises_no_single_figure() 
     assert "as far as 5 pilot runs show" in near.sentence
 
 
+def test_a_pilot_promises_less_at_a_lower_level() -> None:
+    choice, pilot = choose_design(space(10), 64, generator(1, "design")), PilotResult(1.0, 0.01, 5, 0, 5.0, spread=0.02)
+    usual, strict = (promise_by_pilot(choice, pilot, 0.01, alpha).detectable for alpha in (0.05, 0.001))
+    assert usual is not None
+    assert strict is not None
+    assert strict > 1.1 * usual
+
+
 def test_a_pilot_that_shows_no_variation_between_configurations_promises_nothing_of_it() -> None:
     choice = choose_design(space(10), 64, generator(1, "design"))
     found = promise_by_pilot(choice, PilotResult(1.0, 0.01, 5, 2, 5.0, spread=None), 0.01)

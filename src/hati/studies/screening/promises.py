@@ -12,17 +12,17 @@ from hati.core.wording import counted, listed
 from hati.document.document import percent, roman
 from hati.document.publishing import Of
 from hati.stats import contrasts
-from hati.studies.screening import AnyChoice, ModelChoice, Outlook, expected_detectable_deviations
+from hati.studies.screening import ALPHA, AnyChoice, ModelChoice, Outlook, expected_detectable_deviations
 from hati.studies.screening.words import effect_name
 
 
-def promise(choice: AnyChoice, found: float | None, source: str) -> str:
+def promise(choice: AnyChoice, found: float | None, source: str, alpha: float = ALPHA) -> str:
     """The promise for the smallest effect expected to be found, a fraction; ``source`` is where the variation is from.
 
     Without such an effect it is in standard deviations.
     """
     if found is None:
-        return promise_in_deviations(choice)
+        return promise_in_deviations(choice, alpha)
     return f"it will find effects of about {percent(found, 2)} with 80 % power, as far as {source}"
 
 
@@ -56,9 +56,9 @@ def corrected_promise(found: Outlook, before: float | None) -> str:
     return ""
 
 
-def promise_in_deviations(choice: AnyChoice) -> str:
+def promise_in_deviations(choice: AnyChoice, alpha: float = ALPHA) -> str:
     """The promise in standard deviations, for noise that is not known yet."""
-    found = expected_detectable_deviations(choice)
+    found = expected_detectable_deviations(choice, alpha=alpha)
     if found is None:
         return "too few runs to distinguish effects from noise: none will be called important"
     size = f"{found:.2g}"

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
-from msgspec.structs import asdict
 
 from hati.campaign import Observer, campaign, measured, silent
 from hati.core import (
@@ -159,7 +158,7 @@ class ScreeningCampaign(Struct, frozen=True):
     def goal(self) -> Goal | None:
         """The effect to find; None if the request names none."""
         asked = self.request
-        return None if asked.detect is None else Goal(asked.detect, asked.relevant)
+        return None if asked.detect is None else Goal(asked.detect, asked.relevant, asked.alpha)
 
     @property
     def space(self) -> Space:
@@ -330,7 +329,7 @@ def prepare_screening(
         InputError: where the request does not fit the project.
     """
     Budget.parse(request.limit)
-    goal = None if request.detect is None else Goal(request.detect, request.relevant)
+    goal = None if request.detect is None else Goal(request.detect, request.relevant, request.alpha)
     if goal is not None and place.table is not None:
         check_noise(place.table.most_repetitions)
     benchmark = place.project.benchmark(request.benchmark)
@@ -344,7 +343,7 @@ def prepare_screening(
         budget=request.limit,
         seed=request.seed,
         machine=place.measured_on.id,
-        planned_for=None if goal is None else {**asdict(goal), "metric": metric.name},
+        planned_for=None if goal is None else {"detect": goal.detect, "relevant": goal.relevant, "metric": metric.name},
         recalibrates=None if prior is None else prior.study,
         fraction=fraction,
         alpha=request.alpha,
@@ -492,11 +491,11 @@ def _choose(
         announce(f"a run takes {pilot.seconds_per_run:.3g} s; design: {choice.reason}")
     before = None
     if pilot is not None and goal is None:
-        found = promise_by_pilot(choice, pilot, prepared.request.relevant)
+        found = promise_by_pilot(choice, pilot, prepared.request.relevant, prepared.request.alpha)
         announce(found.sentence)
         before = found.detectable
     elif goal is None:
-        announce(promise_in_deviations(choice))
+        announce(promise_in_deviations(choice, prepared.request.alpha))
     return prepared, before
 
 

@@ -13,6 +13,7 @@ from hati.core import Budget, Evidence, InputError, Plan, Run
 from hati.document import duration, percent
 from hati.knowledge import Variation
 from hati.studies.screening import (
+    ALPHA,
     OF_TABLES,
     PILOT_RUNS,
     AnyChoice,
@@ -66,6 +67,7 @@ class Goal(Struct, frozen=True):
 
     detect: float
     relevant: float
+    alpha: float = ALPHA
 
     def __post_init__(self) -> None:
         check_detect(self.detect, self.relevant)
@@ -102,7 +104,15 @@ def planned(
     runs = affordable_runs(left_for_design(budget, evidence), known)
     left = 0.0 if known.variation is None else known.variation.interactions
     found = plan_design(
-        pilot.space, runs, noise, goal.detect, rng, most=most, relevant=goal.relevant, interactions=left
+        pilot.space,
+        runs,
+        noise,
+        goal.detect,
+        rng,
+        most=most,
+        relevant=goal.relevant,
+        alpha=goal.alpha,
+        interactions=left,
     )
     if isinstance(found, Shortfall):
         raise _refusal(found, goal, runs, known, budget, (noise.deviation, math.sqrt(left)))
@@ -176,22 +186,22 @@ class Promise(Struct, frozen=True):
     sentence: str
 
 
-def promise_by_pilot(choice: AnyChoice, pilot: PilotResult, relevant: float) -> Promise:
+def promise_by_pilot(choice: AnyChoice, pilot: PilotResult, relevant: float, alpha: float = ALPHA) -> Promise:
     """The promise from the variance between runs of one configuration, and between the pilot's configurations.
 
     The pilot's few configurations do not show whether they differ by main effects or by interactions. If that matters,
     the sentence has both figures, and the design's own runs decide.
     """
     if pilot.noise is None:
-        return Promise(None, promise_in_deviations(choice))
-    least = promised(choice, Variation(0.0, pilot.noise**2), relevant)
+        return Promise(None, promise_in_deviations(choice, alpha))
+    least = promised(choice, Variation(0.0, pilot.noise**2), relevant, alpha)
     if least is None:
-        return Promise(None, promise_in_deviations(choice))
+        return Promise(None, promise_in_deviations(choice, alpha))
     if pilot.variation is None:
         return Promise(None, least_promise(least, pilot.runs, first_check(choice)))
-    most = promised(choice, pilot.variation, relevant)
+    most = promised(choice, pilot.variation, relevant, alpha)
     if most is None or most <= _VAGUE * least:
-        return Promise(most, promise(choice, most, f"{pilot.runs} pilot runs show"))
+        return Promise(most, promise(choice, most, f"{pilot.runs} pilot runs show", alpha))
     return Promise(None, vague_promise(least, most, pilot.runs, first_check(choice)))
 
 

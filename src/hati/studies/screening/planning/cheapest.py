@@ -16,6 +16,7 @@ from hati.stats.distributions import chi_square_quantiles
 from hati.studies.screening.planning.choosing import AnyChoice, suits_two_levels
 from hati.studies.screening.planning.fractions import Choice
 from hati.studies.screening.planning.models import (
+    ALPHA,
     PER_PARAMETER,
     RELEVANT,
     ModelChoice,
@@ -62,6 +63,7 @@ def cheapest_optimal(
     enough: Enough,
     precision: Callable[[ModelChoice], Precision | None],
     most: float = math.inf,
+    alpha: float = ALPHA,
 ) -> ModelChoice | None:
     """The optimal design with about the fewest runs that is enough; None where ``runs`` do not suffice.
 
@@ -71,7 +73,7 @@ def cheapest_optimal(
     """
     if runs < fewest_of_optimal(first):
         return None
-    size = min(needed_of_optimal(first, enough) or runs, runs)
+    size = min(needed_of_optimal(first, enough, alpha) or runs, runs)
     for _ in range(_TRIES):
         made = first if size == first.runs else choose_optimal(space, size, rng, most)
         if enough(precision(made)):
@@ -88,10 +90,10 @@ def first_optimal(space: Space, runs: int, rng: np.random.Generator, most: float
     return choose_optimal(space, min(runs, PER_PARAMETER * parameters), rng, most)
 
 
-def precision_of_optimal(first: ModelChoice, runs: int) -> Precision | None:
-    """The expected precision of ``runs`` runs, from a design of another size."""
+def precision_of_optimal(first: ModelChoice, runs: int, alpha: float = ALPHA) -> Precision | None:
+    """The expected precision of ``runs`` runs at a study-wise error, from a design of another size."""
     error = first.standard_error * math.sqrt(first.configurations / runs)
-    return model_precision(runs, 1, first.parameters, error, first.settings)
+    return model_precision(runs, 1, first.parameters, error, first.settings, alpha)
 
 
 def fewest_of_optimal(first: ModelChoice) -> int:
@@ -99,9 +101,9 @@ def fewest_of_optimal(first: ModelChoice) -> int:
     return _PER_PARAMETER * first.parameters
 
 
-def needed_of_optimal(first: ModelChoice, enough: Enough) -> int | None:
+def needed_of_optimal(first: ModelChoice, enough: Enough, alpha: float = ALPHA) -> int | None:
     """The expected number of runs that are enough."""
-    return _fewest(fewest_of_optimal(first), MOST_RUNS, lambda runs: enough(precision_of_optimal(first, runs)))
+    return _fewest(fewest_of_optimal(first), MOST_RUNS, lambda runs: enough(precision_of_optimal(first, runs, alpha)))
 
 
 def _repetitions(
@@ -219,6 +221,7 @@ def plan_design(
     *,
     most: float = math.inf,
     relevant: float = RELEVANT,
+    alpha: float = ALPHA,
     interactions: float = 0.0,
 ) -> AnyChoice | Shortfall:
     """The cheapest default design that finds a main effect of that size with a power of 90 %, study-wise.
@@ -234,6 +237,7 @@ def plan_design(
         rng: for optimal designs.
         most: the largest available number of runs of a configuration.
         relevant: the fraction below which no effect is important.
+        alpha: the study-wise error.
         interactions: the variance between configurations that main effects leave, on the scale of the noise.
 
     Raises:
@@ -241,11 +245,11 @@ def plan_design(
     """
     check_detect(detect, relevant)
     about = replace(noise, deviation=math.hypot(noise.deviation, math.sqrt(interactions)))
-    wanted = _Wanted(about, detect, relevant)
+    wanted = _Wanted(about, detect, relevant, alpha)
     if not suits_two_levels(space):
         return _optimal(space, runs, rng, most, wanted, math.inf)
     factors = len(space.options)
-    found: list[AnyChoice | Shortfall] = [_factorial(factors, runs, most, _Wanted(noise, detect, relevant))]
+    found: list[AnyChoice | Shortfall] = [_factorial(factors, runs, most, _Wanted(noise, detect, relevant, alpha))]
     if factors >= _FEWEST_OF_MODEL:
         found.append(_optimal(space, runs, rng, most, wanted, 2**factors))
     made = [each for each in found if not isinstance(each, Shortfall)]
@@ -269,6 +273,11 @@ class _Wanted(Struct, frozen=True):
     noise: RunNoise
     detect: float
     relevant: float
+    alpha: float
+
+    def precision(self, choice: AnyChoice) -> Precision | None:
+        """The precision of a design at the study-wise error."""
+        return precision(choice, alpha=self.alpha)
 
     def enough(self, known: Precision | None) -> bool:
         """Whether a design of that precision has the power."""
@@ -298,12 +307,12 @@ def _factorial(factors: int, runs: int, most: float, wanted: _Wanted) -> Choice 
     """The cheapest full factorial, or the shortfall; without figures if the factorial is too large to consider."""
     if 2**factors > max(runs, _LARGEST_FACTORIAL):
         return Shortfall(None, None)
-    made = cheapest_factorial(factors, runs, wanted.enough, precision, most)
+    made = cheapest_factorial(factors, runs, wanted.enough, wanted.precision, most)
     if made is not None:
-        return replace(made, reason=wanted.reason(made.reason, precision(made)))
-    more = cheapest_factorial(factors, MOST_RUNS, wanted.enough, precision, most)
+        return replace(made, reason=wanted.reason(made.reason, wanted.precision(made)))
+    more = cheapest_factorial(factors, MOST_RUNS, wanted.enough, wanted.precision, most)
     whole = factorial_of(factors, runs, most)
-    return Shortfall(wanted.smallest([precision(whole)]) if whole else None, more.runs if more else None)
+    return Shortfall(wanted.smallest([wanted.precision(whole)]) if whole else None, more.runs if more else None)
 
 
 def _optimal(
@@ -312,11 +321,11 @@ def _optimal(
     """The cheapest optimal design with fewer runs than ``configurations``, or the shortfall."""
     runs = int(min(runs, configurations - 1))
     first = first_optimal(space, runs, rng, most)
-    made = cheapest_optimal(first, space, runs, rng, wanted.enough, precision, most)
+    made = cheapest_optimal(first, space, runs, rng, wanted.enough, wanted.precision, most, wanted.alpha)
     if made is not None:
-        return replace(made, reason=wanted.reason(made.reason, precision(made)))
-    needed = needed_of_optimal(first, wanted.enough)
-    known = precision_of_optimal(first, runs) if runs >= fewest_of_optimal(first) else None
+        return replace(made, reason=wanted.reason(made.reason, wanted.precision(made)))
+    needed = needed_of_optimal(first, wanted.enough, wanted.alpha)
+    known = precision_of_optimal(first, runs, wanted.alpha) if runs >= fewest_of_optimal(first) else None
     found = wanted.smallest([known])
     needed = None if needed is None else max(needed, runs + 1)
     return Shortfall(found, None if needed is None or needed >= configurations else needed)

@@ -283,7 +283,7 @@ def _by_main_effects(study: AnyScreening, made: Sequence[Run]) -> Outlook | None
     found = variation(sums, FEWEST_LEFT)
     if found is None:
         return None
-    detectable = promised(study.choice, found, study.relevant)
+    detectable = promised(study.choice, found, study.relevant, study.alpha)
     if detectable is None:
         return None
     return Outlook(len(made), study.choice.runs, detectable, found.deviation(1))
@@ -305,6 +305,6 @@ def _by_model(study: AnyScreening, made: tuple[Run, ...]) -> Outlook | None:
     return Outlook(len(made), study.choice.runs, detectable, deviation)
 
 
-def promised(choice: AnyChoice, known: Variation, relevant: float = RELEVANT) -> float | None:
+def promised(choice: AnyChoice, known: Variation, relevant: float = RELEVANT, alpha: float = ALPHA) -> float | None:
     """The smallest main effect that a design finds with 80 % power, given the known variation of the metric."""
-    return expected_detectable(choice, known.deviation(choice.repetitions), relevant=relevant)
+    return expected_detectable(choice, known.deviation(choice.repetitions), alpha=alpha, relevant=relevant)
