@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from time import sleep
 
+import numpy as np
 import psutil
 import pytest
 
@@ -20,6 +21,7 @@ from hati.probing import NotPermittedError
 from hati.store import Selection, open_store
 from hati.studies.probe import Property, chosen_experiments, not_injected, recovered
 from hati.wiring.probes import experiments, selftest
+from hati.wiring.probes.experiments import side_of
 
 Capture = pytest.CaptureFixture[str]
 
@@ -233,6 +235,35 @@ def test_two_results_are_compared_from_files_dates_and_machines(capfd: Capture, 
     assert "neither a file nor a date" in said(capfd, "probe", "diff", "nowhere", day, status=2)[1]
     (tmp_path / "c.json").write_text("{}")
     assert "is not a result of hati probe" in said(capfd, "probe", "diff", "c.json", day, status=2)[1]
+
+
+def test_a_contaminated_result_hides_no_measured_one_of_the_day(
+    capfd: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    execute, costs = experiments.execute, np.full(100, 20_000.0)
+
+    def costing(name, setting, inputs):
+        done = execute(name, setting, inputs)
+        return done._replace(raw=done.raw | {"cost_ps": costs})
+
+    monkeypatch.setattr(experiments, "execute", costing)
+    said(capfd, "probe", "clock", "--quick")
+    costs = np.repeat([60_000.0, 90_000.0], 50)
+    found = said(capfd, "probe", "clock", "--quick", "--max-age", "0", "--format", "json", "--output", "bad.json")
+    assert (
+        json.loads((tmp_path / "bad.json").read_text())["experiments"][0]["properties"][0]["verdict"] == "contaminated"
+    )
+    assert "[1/1]" in found[1]
+    again = said(capfd, "probe", "clock", "--quick")
+    assert "to measure again what is contaminated: hati probe clock.reading --max-age 0" in "".join(again)
+    out, _ = said(capfd, "probe", "diff", "bad.json", "here", "--format", "json")
+    (cost,) = (each for each in json.loads(out)["properties"] if each["name"] == "clock.cost")
+    assert cost["before"]["verdict"] == "contaminated"
+    assert cost["after"]["verdict"] == "measured"
+    assert cost["after"]["value"] == pytest.approx(20.0)
+    costs = np.full(100, 30_000.0)
+    said(capfd, "probe", "clock", "--quick", "--max-age", "0")
+    assert side_of("here", str(tmp_path / "store.sqlite"))[1].properties["clock.cost"].value == pytest.approx(30.0)
 
 
 def test_the_self_test_reports_every_outcome_and_fails_where_a_truth_is_missed(

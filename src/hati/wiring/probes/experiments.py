@@ -42,6 +42,7 @@ from hati.studies.probe import (
     Fitness,
     ProbeConclusion,
     Probed,
+    ProbeVerdict,
     Property,
     chosen_experiments,
     fitness,
@@ -231,6 +232,7 @@ def side_of(text: str, place: str | None) -> tuple[str, ProbeConclusion]:
     """One side of a difference, with its name: ``here``, a file of ``hati-probe-1``, a date, or a machine.
 
     For a machine in the store, the newest results count; for a date, this machine's newest up to the end of the day.
+    A property that the newest result did not measure is that of an earlier one of a day before, if this did.
 
     Raises:
         InputError: where the text is none of these, or nothing was measured.
@@ -240,7 +242,7 @@ def side_of(text: str, place: str | None) -> tuple[str, ProbeConclusion]:
     store = read_store(place or default_store())
     try:
         until, machine = _named_side(text, store)
-        found = _Stored(store, machine, until).conclusion()
+        found = _Stored(store, machine, until, timedelta(seconds=FRESH_SECONDS)).conclusion()
     finally:
         store.close()
     return text, found
@@ -286,13 +288,17 @@ def _named_side(text: str, store: SqlStore) -> tuple[datetime, Machine]:
 
 
 class _Stored:
-    """The stored results of a machine up to a time."""
+    """The stored results of a machine up to a time.
 
-    def __init__(self, store: SqlStore, machine: Machine, until: datetime) -> None:
-        self._store, self._machine, self._until = store, machine, until
+    A property that the newest result of an experiment did not measure, as it is contaminated or inconclusive, is that
+    of the newest result that did, of the same state of the machine and at most ``earlier`` before.
+    """
+
+    def __init__(self, store: SqlStore, machine: Machine, until: datetime, earlier: timedelta = timedelta()) -> None:
+        self._store, self._machine, self._until, self._earlier = store, machine, until, earlier
 
     def conclusion(self, names: Sequence[str] = ()) -> ProbeConclusion:
-        """The conclusion from the newest result of each of these experiments [default: of all].
+        """The conclusion from the results of each of these experiments [default: of all].
 
         Raises:
             InputError: where there is none.
@@ -301,11 +307,11 @@ class _Stored:
         probed = []
         library = _library(added_experiments(mute))
         for each in chosen_experiments(names or [one.name for one in library], (), library):
-            run = self._newest(each)
-            if run is None or not all(name in known for name in each.inputs):
+            runs = self._runs(each)
+            if not runs or not all(name in known for name in each.inputs):
                 continue
             try:
-                found = _probed(each, run, known, reused=True)
+                found = _measured_first([_probed(each, run, known, reused=True) for run in runs])
             except MeasurementError:  # a detector of another package
                 continue
             known |= {one.name: one.value for one in found.properties if one.value is not None}
@@ -316,10 +322,26 @@ class _Stored:
             )
         return ProbeConclusion(self._machine.name, self._machine.fingerprint, tuple(probed))
 
-    def _newest(self, experiment: Experiment) -> Run | None:
+    def _runs(self, experiment: Experiment) -> list[Run]:
+        """The newest run, and those of the same state shortly before, the newest first."""
         runs = self._store.runs(Selection(benchmark=experiment.name, machine=self._machine.fingerprints))
         own = [run for run in runs if run.task.revision == experiment.method and run.task.stage == KIND]
-        return max((run for run in own if run.started < self._until), key=lambda run: run.started, default=None)
+        found = sorted((run for run in own if run.started < self._until), key=lambda run: run.started, reverse=True)
+        return [
+            run for run in found if run.machine == found[0].machine and found[0].started - run.started <= self._earlier
+        ]
+
+
+def _measured_first(found: Sequence[Probed]) -> Probed:
+    """The first result, each property of which is that of the first one that measured it, if any did."""
+    first, *earlier = found
+    measured = {one.name: one for each in reversed(earlier) for one in each.properties if _is_measured(one)}
+    properties = (one if _is_measured(one) else measured.get(one.name, one) for one in first.properties)
+    return replace(first, properties=tuple(properties))
+
+
+def _is_measured(one: Property) -> bool:
+    return one.verdict is ProbeVerdict.MEASURED
 
 
 def _probed(experiment: Experiment, run: Run, known: Mapping[str, float], *, reused: bool) -> Probed:
