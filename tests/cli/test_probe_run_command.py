@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hati.cli import main
-from hati.generate import Calibration, Kernel, KernelCalibration
+from hati.generate import Calibration, DemandCheck, Kernel, KernelCalibration
+from hati.generate.observations import calibration_table
 from hati.wiring.probes import task_sets
 from hati.wiring.probes.task_sets import write_calibration
 
@@ -47,6 +48,47 @@ def test_an_experiment_is_shown_written_and_kept(hati_here: Hati, tmp_path: Path
     assert (kept / "task-set.yaml").read_text() == MODEL
     assert "work_sort(self, 50u);" in (kept / "role-0" / "load.c").read_text()
     assert "series 1 5 0" in (kept / "role-0" / "observations.txt").read_text()
+
+
+@pytest.mark.parametrize(
+    ("checks", "message"),
+    [
+        ((), ""),
+        ((DemandCheck(0.1, 0.01, 0.3), DemandCheck(5.0, -0.02, 0.032)), "linearity +6.7%"),
+        ((DemandCheck(0.1, 0.01, 0.3), DemandCheck(5.0, -0.08, 0.032)), "error of 5 ms -8.0%"),
+    ],
+)
+@pytest.mark.parametrize("given", [True, False])
+def test_each_run_warns_of_an_unstable_kernel_with_the_error_that_is_too_large(
+    hati_here: Hati,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    checks: tuple[DemandCheck, ...],
+    message: str,
+    given: bool,
+) -> None:
+    (tmp_path / "work.yaml").write_text(MODEL)
+    linearity = 0.067 if checks else 0.0
+    unused = KernelCalibration(Kernel.MEMORY, 2000.0, linearity=0.5)
+    used = KernelCalibration(Kernel.SORT, 2000.0, 0.032, linearity, checks=checks)
+    kept = tmp_path / "kept.json"
+    write_calibration(Calibration((unused, used)), kept)
+    monkeypatch.setattr(task_sets, "_calibration_file", lambda *_: kept)
+    words = ("--calibration", "kept.json") if given else ()
+    done = hati_here("probe", "run", "work.yaml", *words, folder=tmp_path)
+    assert done.status == 0, done.err
+    shown = [line for line in done.err.splitlines() if "unstable" in line]
+    assert len(shown) == bool(message)
+    if message:
+        assert f"the calibration of the kernel sort is unstable ({message}); calibrate on" in shown[0]
+
+
+def test_the_table_of_a_calibration_names_the_error_that_is_too_large() -> None:
+    checks = (DemandCheck(0.1, 0.01, 0.3), DemandCheck(5.0, -0.02, 0.032))
+    (row,) = calibration_table(
+        Calibration((KernelCalibration(Kernel.SORT, 2000.0, linearity=0.067, checks=checks),))
+    ).rows
+    assert row[-1] == "unstable, linearity +6.7 %"
 
 
 def test_the_page_has_a_time_line_and_histograms(hati_here: Hati, tmp_path: Path) -> None:

@@ -354,13 +354,14 @@ def calibration_table(made: Calibration) -> Table:
         "Unit: median CPU time. CV: of its executions. Drift: since the calibration before. Linearity: longest"
         " against shortest demand.",
         f"Demands: median CPU time against the demand. Unstable: an error or the linearity is beyond"
-        f" {percent(UNSTABLE)}; the CV follows.",
+        f" {percent(UNSTABLE)}; the largest follows.",
     )
     return Table("Calibration", columns, tuple(map(_calibrated, made.kernels)), notes)
 
 
 def _calibrated(each: KernelCalibration) -> tuple[Cell, ...]:
-    verdict = "stable" if each.stable else f"unstable, CV {percent(max([each.cv, *(c.cv for c in each.checks)]))}"
+    name, error = each.largest_error
+    verdict = "stable" if each.stable else f"unstable, {name} {change(error)}"
     return (
         each.kernel.value,
         Shown(quantity(each.ns_per_unit * 1e-9, "s"), each.ns_per_unit),

@@ -253,6 +253,8 @@ def run_task_set(
             calibration = read_calibration(given)
         elif kernels:
             calibration = known_calibration(now, announce, kernels) or calibrate_machine(now, announce, kernels, folder)
+        if calibration is not None:
+            _warn_unstable(calibration, kernels, announce)
         try:
             found = compile_and_run(task_set, folder, calibration, machines=machines, announce=announce, lock=lock)
             return LoadRun(task_set, folder, found)
@@ -304,15 +306,21 @@ def calibrate_machine(now: datetime, announce: Announce, kernels: tuple[Kernel, 
     machine = this_machine(now, announce)
     announce(f"calibrating {listed(kernels)}")
     made = calibrate(folder / "calibration", kernels, machine=machine.states[-1].name)
-    for each in made.kernels:
-        if not each.stable:
-            announce(
-                f"warning: the kernel {each.kernel} is unstable here (CV {each.cv:.1%}); calibrate on a quiet machine"
-            )
     kept = _read_kept(file)
     others = () if kept is None else tuple(each for each in kept.kernels if each.kernel not in kernels)
     write_calibration(Calibration((*others, *made.kernels), made.machine, made.compiler), file)
     return made
+
+
+def _warn_unstable(calibration: Calibration, kernels: Sequence[Kernel], announce: Announce) -> None:
+    """Warn of each of these kernels whose calibration is unstable, with the error that is too large."""
+    for each in calibration.kernels:
+        if each.kernel in kernels and not each.stable:
+            name, error = each.largest_error
+            announce(
+                f"warning: the calibration of the kernel {each.kernel} is unstable ({name} {error:+.1%}); "
+                "calibrate on a quiet machine: hati probe calibrate"
+            )
 
 
 def _prepare_writable(folder: Path, fix: str) -> None:
@@ -340,6 +348,7 @@ def calibrate_kernels(now: datetime, announce: Announce, save: Path | None = Non
         _prepare_writable(save.resolve().parent, "name another file")
     with measuring_alone("probe calibrate", announce), TemporaryDirectory(prefix="hati-") as folder:
         made = calibrate_machine(now, announce, CALIBRATED, Path(folder))
+    _warn_unstable(made, CALIBRATED, announce)
     if save is not None:
         try:
             write_calibration(made, save)
