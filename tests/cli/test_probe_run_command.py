@@ -105,7 +105,7 @@ def test_a_broken_one_is_refused_with_its_place(hati_here: Hati, tmp_path: Path)
     (tmp_path / "work.yaml").write_text(MODEL.replace("0.1", "-1"))
     done = hati_here("probe", "run", "work.yaml", folder=tmp_path)
     assert (done.status, done.out) == (2, "")
-    assert "work.yaml:9:48: -1 ms is not a demand; give a positive number of milliseconds" in done.err
+    assert "work.yaml:9:48: -1 ms is not a demand; give 0.001 to 600,000 ms, which is 10 minutes" in done.err
     assert not (tmp_path / ".hati").exists()
 
 

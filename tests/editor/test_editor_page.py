@@ -151,11 +151,11 @@ def test_every_error_is_shown_at_its_node(chromium: Browser, tmp_path: Path) -> 
     )
     with editing(file) as address:
         opened(page, address)
-        negative = "-1 ms is not a demand; give a positive number of milliseconds"
+        negative = "-1 ms is not a demand; give 0.001 to 600,000 ms, which is 10 minutes"
         assert page.script(shown) == [
             ["machine task set", "there is no machine 'hare'; did you mean 'here'?", True],
             ["cpu", f"50 is not a niceness; give one from -20 to 19\n{negative}", True],
-            ["memory", "a memory load in 1 bytes; give 512 or more", True],
+            ["memory", "a memory load in 1 bytes; give 512 to 1,099,511,627,776", True],
         ]
         lines = page.script("return document.getElementById('problem').textContent").split("\n")
         assert [line.split(": ")[0] for line in lines] == [

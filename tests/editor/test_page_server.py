@@ -182,7 +182,7 @@ def test_an_edit_is_checked_undone_and_saved(client: Client, file: Path) -> None
     assert wrong["problems"] == [
         {
             "message": "-1 ms is not a demand",
-            "fix": "give a positive number of milliseconds",
+            "fix": "give 0.001 to 600,000 ms, which is 10 minutes",
             "path": DEMAND,
             "place": "a.yaml:4:71",
         }

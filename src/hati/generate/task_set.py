@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -46,6 +45,9 @@ MOST_TASKS = 10_000
 MOST_THREADS = 1_024
 _BLOCK = 512
 _MOST_BYTES = 1 << 40
+_MOST_COUNT = 10**12
+_TIMES_MS = (1e-3, 600_000.0)
+"""From the shortest time that work is measured in to that after which the driver ends a run."""
 _DATAGRAM = (16, 65_507)
 """Bytes of a UDP message: at least its token and number, at most what UDP over IPv4 carries."""
 
@@ -222,8 +224,8 @@ def _attributes(task_set: TaskSet, task: LoadTask) -> _Problems:
         yield "cpus", "a CPU has a negative number", "number CPUs from 0"
     if len(set(task.cpus)) < len(task.cpus):
         yield "cpus", "a CPU is listed twice", "list each CPU once"
-    if not _positive(task.gap_us):
-        yield "gap_us", f"{task.gap_us:g} µs is not the length of a gap", "give a positive number, such as 50"
+    if not _is_time(task.gap_us / 1e3):
+        yield "gap_us", f"{task.gap_us:g} µs is not the length of a gap", "give 1 to 600,000,000, such as 50"
     if Sensor.GAPS in task.sensors and not _can_have_gaps(task_set, task):
         yield "sensors", "the gaps sensor needs a CPU load in the same thread", "add one, such as the kernel spin"
     yield from _scheduling(task)
@@ -257,8 +259,17 @@ def _can_have_gaps(task_set: TaskSet, task: LoadTask, depth: int = 0) -> bool:
     )
 
 
-def _positive(number: float) -> bool:
-    return math.isfinite(number) and number > 0
+def _is_time(milliseconds: float) -> bool:
+    least, most = _TIMES_MS
+    return least <= milliseconds <= most
+
+
+def _is_count(number: int) -> bool:
+    return 1 <= number <= _MOST_COUNT
+
+
+_FIX_TIME = "give 0.001 to 600,000 ms, which is 10 minutes"
+_FIX_COUNT = f"give 1 to {_MOST_COUNT:,}"
 
 
 def _sequence(task: Sequence) -> _Problems:
@@ -276,10 +287,10 @@ def _parallel(task: Parallel) -> _Problems:
 def _loop(task: Loop) -> _Problems:
     if task.count is not None and task.duration_ms is not None:
         yield "duration_ms", "a loop has a count and a duration", "leave one of them out"
-    if task.count is not None and task.count < 1:
-        yield "count", f"a loop of {task.count} iterations", "give 1 or more"
-    if task.duration_ms is not None and not _positive(task.duration_ms):
-        yield "duration_ms", f"{task.duration_ms:g} ms is not a duration", "give a positive number of milliseconds"
+    if task.count is not None and not _is_count(task.count):
+        yield "count", f"a loop of {task.count} iterations", _FIX_COUNT
+    if task.duration_ms is not None and not _is_time(task.duration_ms):
+        yield "duration_ms", f"{task.duration_ms:g} ms is not a duration", _FIX_TIME
     if task.until is not None:
         yield from _until(task, task.until)
 
@@ -291,26 +302,27 @@ def _until(loop: Loop, until: NarrowInterval) -> _Problems:
         yield "until.margin", f"{until.margin:g} is not a margin", "give a fraction of the mean, such as 0.02"
     if not 0.5 <= until.confidence < 1.0:
         yield "until.confidence", f"{until.confidence:g} is not a confidence", "give one from 0.5 to below 1"
-    if until.least < LEAST_OBSERVATIONS:
-        yield "until.least", f"an interval of {until.least} observations", f"give {LEAST_OBSERVATIONS} or more"
+    if not LEAST_OBSERVATIONS <= until.least <= _MOST_COUNT:
+        fix = f"give {LEAST_OBSERVATIONS} to {_MOST_COUNT:,}"
+        yield "until.least", f"an interval of {until.least} observations", fix
 
 
 def _cpu(task: CpuLoad) -> _Problems:
     if (task.demand_ms is None) == (task.units is None):
         yield "", "a CPU load needs either a demand or a number of units", "give `demand_ms` or `units`"
-    if task.demand_ms is not None and not _positive(task.demand_ms):
-        yield "demand_ms", f"{task.demand_ms:g} ms is not a demand", "give a positive number of milliseconds"
+    if task.demand_ms is not None and not _is_time(task.demand_ms):
+        yield "demand_ms", f"{task.demand_ms:g} ms is not a demand", _FIX_TIME
     if task.units is not None and task.kernel not in CALIBRATED:
         yield "units", f"the kernel {task.kernel} has no units", "give `demand_ms`"
-    if task.units is not None and task.units < 0:
-        yield "units", f"{task.units} units of work", "give 0 or more"
+    if task.units is not None and not 0 <= task.units <= _MOST_COUNT:
+        yield "units", f"{task.units} units of work", f"give 0 to {_MOST_COUNT:,}"
 
 
 def _memory(task: MemoryLoad) -> _Problems:
     if not _BLOCK <= task.bytes <= _MOST_BYTES:
-        yield "bytes", f"a memory load in {task.bytes} bytes", f"give {_BLOCK} or more"
-    if task.count < 1:
-        yield "count", f"{task.count} accesses", "give 1 or more"
+        yield "bytes", f"a memory load in {task.bytes} bytes", f"give {_BLOCK} to {_MOST_BYTES:,}"
+    if not _is_count(task.count):
+        yield "count", f"{task.count} accesses", _FIX_COUNT
 
 
 def _disk(task: DiskLoad) -> _Problems:
@@ -320,8 +332,8 @@ def _disk(task: DiskLoad) -> _Problems:
         yield "file_bytes", f"a file of {task.file_bytes} bytes has no block of {task.bytes}", "give a larger file"
     elif task.file_bytes > _MOST_BYTES:
         yield "file_bytes", f"a file of {task.file_bytes} bytes", f"give {_MOST_BYTES} or less"
-    if task.count < 1:
-        yield "count", f"{task.count} operations", "give 1 or more"
+    if not _is_count(task.count):
+        yield "count", f"{task.count} operations", _FIX_COUNT
     if task.cache is PageCache.DIRECT and task.bytes % _BLOCK:
         yield "bytes", f"direct access needs blocks of a multiple of {_BLOCK} bytes", "use a multiple, such as 4096"
     if task.operation is DiskOperation.APPEND_SYNC and task.order.value == "random":
@@ -336,8 +348,8 @@ def _network(task: NetworkLoad) -> _Problems:
     least, most = _DATAGRAM if task.protocol is NetworkProtocol.UDP else (1, 1 << 30)
     if not least <= task.bytes <= most:
         yield "bytes", f"a {task.protocol} message of {task.bytes} bytes", f"give {least} to {most}"
-    if task.count < 1:
-        yield "count", f"{task.count} messages", "give 1 or more"
+    if not _is_count(task.count):
+        yield "count", f"{task.count} messages", _FIX_COUNT
 
 
 def _code(task: CodeLoad) -> _Problems:
