@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 from hati.probing import Executed, Setting
+from hati.probing.holding import hold, steady_settings
 from hati.studies.probe import Inputs
 from hati.subject import this_machine
 from hati.wiring.probes import experiments, settings
@@ -66,6 +68,24 @@ def test_what_was_held_before_a_command_stays_held(hati_here: Hati, root: Path) 
     assert f"restored 1 setting: {TURBO}" in done.err
     assert values(root) == ["performance", "1"]
     assert f"restored 1 setting: {GOVERNOR}" in hati_here("probe", "--undo").err
+    assert values(root) == ["schedutil", "1"]
+
+
+def test_what_a_living_process_holds_is_neither_relied_on_nor_undone(hati_here: Hati, root: Path) -> None:
+    hold(steady_settings(), os.getppid())
+    for words in (("--fit", "--apply", "--", sys.executable, "-c", "print(1)"), ("--fit", "--apply"), ("--undo",)):
+        done = hati_here("probe", *words)
+        assert done.status == 2
+        assert f"process {os.getppid()} holds the settings of this machine; wait until it has ended" in done.err
+        assert not done.out
+        assert values(root) == ["performance", "0"]
+
+
+def test_what_a_process_that_ended_held_is_undone(hati_here: Hati, root: Path) -> None:
+    with subprocess.Popen(["true"]) as ended:
+        pass
+    hold(steady_settings(), ended.pid)
+    assert "restored 2 settings" in hati_here("probe", "--undo").err
     assert values(root) == ["schedutil", "1"]
 
 

@@ -81,8 +81,7 @@ def hold(
     """
     top = root or system_root()
     kept = _kept(top).settings
-    if holders := [each.holder for each in kept if each.holder is not None]:
-        raise InputError(f"process {holders[0]} holds the settings of this machine", fix="wait until it has ended")
+    _refuse([each for each in kept if each.holder is not None])
     before = tuple(each for each in kept if _read(top / each.file) == each.value)
     known = {(each.file, each.value) for each in before}
     new = tuple(replace(each, holder=holder) for each in settings if (each.file, each.value) not in known)
@@ -123,9 +122,27 @@ def restore(root: Path | None = None, own: Collection[HeldSetting] | None = None
 
 def restore_abandoned(root: Path | None = None) -> tuple[HeldSetting, ...]:
     """Restore the settings of holders that ended without restoring them; others stay held."""
-    found = [each for each in _kept(root or system_root()).settings if each.holder is not None]
-    ended = [each for each in found if not Path(f"/proc/{each.holder}").exists()]
+    ended = [each for each in _kept(root or system_root()).settings if each.holder is not None and not _lives(each)]
     return restore(root, ended) if ended else ()
+
+
+def refuse_holder(root: Path | None = None) -> None:
+    """Raise an error if a process that holds settings still runs.
+
+    Raises:
+        InputError: with its id.
+    """
+    _refuse([each for each in _kept(root or system_root()).settings if _lives(each)])
+
+
+def _lives(setting: HeldSetting) -> bool:
+    return setting.holder is not None and Path(f"/proc/{setting.holder}").exists()
+
+
+def _refuse(held: Sequence[HeldSetting]) -> None:
+    if held:
+        message = f"process {held[0].holder} holds the settings of this machine"
+        raise InputError(message, fix="wait until it has ended")
 
 
 def _write(file: Path, value: str) -> None:

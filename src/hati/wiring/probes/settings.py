@@ -10,7 +10,15 @@ from datetime import UTC, datetime
 
 from hati.core import ExitStatus, InputError, Machine
 from hati.core.wording import counted
-from hati.probing.holding import HeldSetting, hold, restore, restore_abandoned, steady_settings, writable
+from hati.probing.holding import (
+    HeldSetting,
+    hold,
+    refuse_holder,
+    restore,
+    restore_abandoned,
+    steady_settings,
+    writable,
+)
 from hati.probing.kernel import read_conditions
 from hati.studies.probe import Conditions
 from hati.subject import this_machine
@@ -26,13 +34,14 @@ def apply_settings(command: Sequence[str], announce: Announce) -> int:
     The command runs without address space layout randomisation if ``setarch`` is installed.
 
     Raises:
-        InputError: where this process may not change the settings, after the changes were announced, or where the
-            command does not exist.
+        InputError: where this process may not change the settings, after the changes were announced, where another
+            process holds settings, or where the command does not exist.
         NotPermittedError: where the kernel refuses a change; all settings are then as before.
     """
     if command and shutil.which(command[0]) is None:
         raise InputError(f"there is no program `{command[0]}`", fix="name one that is installed")
     _announce_restored(restore_abandoned(), announce)
+    refuse_holder()
     settings = steady_settings()
     if settings and not writable(settings):
         for each in settings:
@@ -60,8 +69,10 @@ def undo_settings(announce: Announce) -> None:
     """Restore the settings that are held.
 
     Raises:
+        InputError: where a process that holds settings still runs.
         NotPermittedError: where one cannot be restored; it then stays on record.
     """
+    refuse_holder()
     restored = restore()
     _announce_restored(restored, announce)
     if not restored:
