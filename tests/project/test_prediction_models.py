@@ -70,6 +70,8 @@ BROKEN = [
     ('"fcfs"', '"fifo"', ":4:10: policy: 'fifo' is none of ps, fcfs, delay"),
     ("speed = 2", "speed = -1", ":5:1: the speed of resource 'disk' is -1; give a number above 0"),
     ('"6.7%"', '"much"', ":6:12: overhead: 'much' is not a fraction"),
+    ('"6.7%"', "6.7", ':6:12: overhead: 6.7 would make demands 7.7 times as long; write "6.7 %"'),
+    ('"6.7%"', '"5"', ':6:12: overhead: 5 would make demands 6 times as long; write "5 %", or "500 %" if that is'),
     ('"20ms"', '"20"', ":9:26: '20' is not a time"),
     ('server = "20ms"', 'sever = "20ms"', ":9:17: there is no resource 'sever'; did you mean"),
     ("cv = 0.5", "cv = 0", ":9:79: cv: expected a number above 0"),
@@ -97,6 +99,11 @@ def test_what_is_wrong_has_its_place(old: str, new: str, message: str) -> None:
         parse_model(GOOD.replace(old, new, 1), "m.toml")
     assert message in str(caught.value)
     assert str(caught.value).startswith("m.toml:")
+
+
+def test_an_overhead_in_percent_may_have_a_space_and_exceed_100() -> None:
+    found = [parse_model(GOOD.replace("6.7%", text), "m.toml").resources for text in ("5 %", "150 %")]
+    assert [each.overhead for resources in found for each in resources if each.overhead] == [0.05, 1.5]
 
 
 @pytest.mark.parametrize("table", ["resources", "components", "workloads"])

@@ -72,7 +72,7 @@ MODEL_KEYS: Final[Mapping[str, Described]] = MappingProxyType(
                 "Speed relative to the machine that demands were measured on. Default: 1.",
             ),
             "overhead": (
-                {"type": ["number", "string"]},
+                {"type": ["number", "string"], "exclusiveMaximum": 1},
                 "The part by which virtualisation lengthens demands, such as 6.7%. Default: 0.",
             ),
         },
@@ -213,8 +213,16 @@ def _resource(name: str, table: TomlTable) -> Resource:
         table.read("policy", lambda value: _word(value, Scheduling), Scheduling.PS),
         table.read("cores", Value.natural, 1),
         table.read("speed", number, 1.0),
-        table.read("overhead", _fraction, 0.0),
+        table.read("overhead", _overhead, 0.0),
     )
+
+
+def _overhead(value: Value) -> float:
+    found = _fraction(value)
+    if found < 1.0 or (isinstance(value.data, str) and value.data.strip().endswith("%")):
+        return found
+    message = f"{value.name}: {found:g} would make demands {1.0 + found:g} times as long"
+    raise value.error(message, fix=f'write "{found:g} %", or "{100.0 * found:g} %" if that is meant')
 
 
 def _component(name: str, table: TomlTable) -> Component:
