@@ -312,6 +312,12 @@ BROKEN = {
         "17:43",
         "'a.h>' is not a header; give a name such as sys/eventfd.h",
     ),
+    "nobody has a task": (
+        WHOLE[WHOLE.index("    task:\n") : WHOLE.index("  - name: server")],
+        "",
+        "3:1",
+        "no machine task set has a task; give one a `task`",
+    ),
     "everybody waits": (
         "    machine: one\n",
         "    machine: one\n    until: others\n",

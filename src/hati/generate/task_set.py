@@ -141,7 +141,9 @@ def _naming(task_set: TaskSet) -> Iterator[TaskSetError]:
                 ("roles", number, "machine"),
                 suggestion(role.machine, task_set.machines),
             )
-    if task_set.roles and all(role.until is Lifetime.OTHERS or role.task is None for role in task_set.roles):
+    if task_set.roles and all(role.task is None for role in task_set.roles):
+        yield TaskSetError("no machine task set has a task", ("roles",), "give one a `task`")
+    elif task_set.roles and all(role.until is Lifetime.OTHERS or role.task is None for role in task_set.roles):
         yield TaskSetError(
             "every machine task set waits for the others", ("roles",), "leave `until: others` out of one with a task"
         )
