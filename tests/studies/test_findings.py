@@ -237,6 +237,32 @@ def test_what_is_larger_over_a_part_of_the_range_has_grown_once() -> None:
     assert happened == [EventKind.GROWN, EventKind.SEEN, EventKind.SEEN, EventKind.SEEN]
 
 
+def from_an_earlier_reference(percent: int, revision: str = "r1") -> Sighting:
+    """Over a range that holds that of the first finding, with a stratum that the finding does not have."""
+    sizes = {SPOT: size(percent), replace(SPOT, stratum="o=2"): size(40)}
+    between = frozenset({"r0", "r1", revision})
+    return Sighting("larger", "r-1", revision, between, sizes, {}, frozenset(), frozenset({FIRST}))
+
+
+def test_a_range_that_begins_earlier_confirms_a_finding_and_leaves_its_size() -> None:
+    events = events_of(sighting(10), (), START)
+    events.append(Event(FIRST, EventKind.REPORTED, START + timedelta(seconds=1)))
+    events += events_of(from_an_earlier_reference(24), findings_of(events), START + timedelta(seconds=2))
+    first, other = findings_of(events)
+    assert (first.id, first.state, first.sizes) == (FIRST, FindingState.CONFIRMED, {SPOT: size(10)})
+    assert first.unreported is None
+    assert (other.reference, other.revision, list(other.sizes)) == ("r-1", "r1", [replace(SPOT, stratum="o=2")])
+    larger = events_of(from_an_earlier_reference(34, "r2"), findings_of(events), START + timedelta(seconds=3))
+    assert [event.what for event in larger] == [EventKind.GROWN, EventKind.SEEN]
+
+
+def test_a_later_revision_that_shows_no_growth_leaves_the_size() -> None:
+    events = events_of(sighting(30), (), START)
+    events += events_of(sighting(28, "r2", ("r1", "r2")), findings_of(events), START + timedelta(seconds=1))
+    [found] = findings_of(events)
+    assert (found.state, found.sizes) == (FindingState.CONFIRMED, {SPOT: size(30)})
+
+
 def test_metrics_that_move_together_are_one_finding() -> None:
     seen = {SPOT: size(30), OTHER: size(10)}
     whole = Sighting("s", "r0", "r1", frozenset({"r1"}), seen, {}, frozenset(), frozenset())

@@ -71,7 +71,6 @@ def finding_of(events: Sequence[Event]) -> Finding:
 
 def _after(found: Finding, event: Event) -> Finding:
     state = found.state if _of_its_own(found, event) else TRANSITIONS.get((found.state, event.what), found.state)
-    sizes: dict[SeriesKey, Size] = {**found.sizes, **event.sizes}
     human = event.what is EventKind.ACKNOWLEDGED
     return Finding(
         id=found.id,
@@ -79,13 +78,21 @@ def _after(found: Finding, event: Event) -> Finding:
         state=state,
         reference=found.reference,
         revision=found.revision,
-        sizes=sizes,
+        sizes=_sizes_after(found, event),
         since=found.since,
         author=event.author if human else found.author,
         reason=event.reason if human else found.reason,
         unreported=_news(found, state, event),
         events=found.events,
     )
+
+
+def _sizes_after(found: Finding, event: Event) -> Mapping[SeriesKey, Size]:
+    """The sizes after an event: a measurement over another range changes those of the own range only by growth."""
+    same_range = (event.reference, event.revision) == (found.reference, found.revision)
+    if same_range or event.what is EventKind.GROWN:
+        return {**found.sizes, **event.sizes}
+    return {**event.sizes, **found.sizes}
 
 
 def _of_its_own(found: Finding, event: Event) -> bool:
@@ -170,17 +177,22 @@ def events_of(sighting: Sighting, known: Sequence[Finding], at: datetime) -> lis
     benchmark. It has grown if its interval is wholly beyond the reported one, from the same reference if that was
     measured before. A finding is gone if all of its measured spots are the same now. A measurement over only a part of
     a finding's range shows neither that it is gone, nor its size unless it has grown: the rest of the range may have
-    the change.
+    the change. A measurement from an earlier reference confirms a finding in its own series only, and shows growth only
+    against an earlier one from there: what it has in addition may have changed before the finding's range.
     """
     new_events: list[Event] = []
     for worse, sizes in ((True, sighting.worse), (False, sighting.better)):
         about = [one for one in known if one.worse is worse and _about(one, sighting)]
         left = dict(sizes)
         for finding in about:
-            own = {spot: size for spot, size in left.items() if _shows(finding, spot)}
             whole = finding.id in sighting.covered
+            earlier = whole and finding.reference != sighting.reference
+            own = {spot: size for spot, size in left.items() if _shows(finding, spot)}
+            if earlier:
+                own = {spot: size for spot, size in own.items() if spot in finding.sizes}
             if own:
-                what = _happening(finding, own, sighting.reference)
+                anywhere = {} if earlier else _reported_sizes(finding.events)
+                what = _happening({**anywhere, **_reported_from(finding, sighting.reference)}, own)
                 kept = whole or what is EventKind.GROWN
                 reported = {spot: size for spot, size in own.items() if kept or spot not in finding.sizes}
                 new_events.append(_event(finding.id, what, sighting, at, reported))
@@ -254,12 +266,15 @@ def _shows(finding: Finding, spot: SeriesKey) -> bool:
     return any((spot.benchmark, spot.metric) == (known.benchmark, known.metric) for known in finding.sizes)
 
 
-def _happening(finding: Finding, sizes: Mapping[SeriesKey, Size], reference: str) -> EventKind:
-    anywhere = _reported_sizes(finding.events)
-    alike = _reported_sizes([event for event in finding.events if not event.sizes or event.reference == reference])
+def _reported_from(finding: Finding, reference: str) -> Mapping[SeriesKey, Size]:
+    return _reported_sizes([event for event in finding.events if not event.sizes or event.reference == reference])
+
+
+def _happening(known: Mapping[SeriesKey, Size], sizes: Mapping[SeriesKey, Size]) -> EventKind:
+    """Whether sizes are seen again, or have grown beyond the known ones."""
     for spot, size in sizes.items():
-        known = alike.get(spot, anywhere.get(spot))
-        if known is not None and (size.low > known.high if known.ratio > 1.0 else size.high < known.low):
+        before = known.get(spot)
+        if before is not None and (size.low > before.high if before.ratio > 1.0 else size.high < before.low):
             return EventKind.GROWN
     return EventKind.SEEN
 
