@@ -213,6 +213,13 @@ def test_runs_that_would_decide_are_no_more_than_there_are_new_configurations() 
         assert (found.runs_needed is not None) is possible
         impossible = "more runs cannot decide: about " in (answer := validation_answer(found))
         assert impossible is ("; a larger --relevant needs fewer" in answer) is not possible
+        left = study.unmeasured - found.done
+        assert impossible is (
+            f"each new configuration once, and {left} of {study.unmeasured} are left; a longer" in answer
+        )
+        assert "table" not in answer
+        table = concluded(replace(study, repeats=1), 0.0, np.random.default_rng(3), 0.05)
+        assert impossible is (f"the table has {study.unmeasured} configurations more" in validation_answer(table))
 
 
 def test_repetitions_of_configurations_that_count_once_change_nothing_about_the_runs_that_would_decide() -> None:
@@ -342,7 +349,11 @@ def test_after_a_screening_of_all_configurations_it_is_said_what_helps() -> None
     assert found.warnings == (study.described,)
     assert found.assumptions[0].statement.startswith("the model predicts random configurations as well as")
     assert not any("only 0" in each.detail for each in found.assumptions)
-    assert found.needed.impossible == "the screening ran all configurations of the table; measure the program"
+    assert found.needed.impossible == (
+        "the screening ran all configurations, and this mode only new ones; --mode check can repeat them"
+    )
+    table = replace(study, repeats=1).conclude(Evidence())
+    assert table.needed.impossible == "the screening ran all configurations of the table; measure the program"
     assert validation_answer(found).startswith("undecided: no predictions were tested; of 3 important effects ")
 
 

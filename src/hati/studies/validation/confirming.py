@@ -53,7 +53,14 @@ from hati.studies.validation.screened import (
     predictable,
 )
 from hati.studies.validation.settling import ONE_SHIFT
-from hati.studies.validation.validation_base import FEWEST, NewRuns, OpenEffect, ValidationBase, new_runs
+from hati.studies.validation.validation_base import (
+    FEWEST,
+    LARGER_RELEVANT,
+    NewRuns,
+    OpenEffect,
+    ValidationBase,
+    new_runs,
+)
 
 _Word = Callable[[Term], str]
 
@@ -375,7 +382,19 @@ class Confirming(ValidationBase, frozen=True, dict=True):
         left = [
             OpenEffect.of(each.contrast, runs, limit(each.contrast), each.critical, before, alone) for each in claims
         ]
-        return self.runs_to_decide(left, self.budget)
+        return self.runs_to_decide(left, self.budget, runs - before)
+
+    def lacking(self, needed: int, done: int) -> str:
+        """Why as many new configurations as ``needed`` cannot be run, and what decides instead."""
+        if self.repeats <= 1:
+            return super().lacking(needed, done)
+        if not self.unmeasured:
+            return "the screening ran all configurations, and this mode only new ones; --mode check can repeat them"
+        left = f"{self.unmeasured - done:,} of {self.unmeasured:,} are left"
+        return (
+            f"about {needed:,} are needed; this mode runs each new configuration once, and {left}; "
+            f"a longer screening, --mode check or knowledge of the code can decide; {LARGER_RELEVANT}"
+        )
 
     def _prediction(self, later: Runs) -> PredictionCheck:
         """The test of predictions for the random configurations that were run."""

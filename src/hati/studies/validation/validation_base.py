@@ -38,7 +38,7 @@ from hati.studies.validation.conclusion import (
 from hati.studies.validation.screened import LEAST_PREDICTED, Runs, Screened, metric_values
 
 _CONFIDENCE = 0.95
-_FEWER = "a larger --relevant needs fewer"
+LARGER_RELEVANT = "a larger --relevant needs fewer"
 _CASES = 2_000
 _ERRORS = np.array([normal_quantile((place + 0.5) / _CASES) for place in range(_CASES)])
 """Equally probable errors of an estimate, in standard errors."""
@@ -261,20 +261,25 @@ class ValidationBase(Struct, frozen=True, dict=True):
         """The number of configurations that the screening did not run."""
         return count(self.space) - len(np.unique(self.screened.runs.levels, axis=0))
 
-    def runs_to_decide(self, effects: Sequence[OpenEffect | None], made: int) -> RunsNeeded:
-        """The approximate number of runs that decides all of these effects (at least one); more than were made."""
+    def runs_to_decide(self, effects: Sequence[OpenEffect | None], made: int, done: int = 0) -> RunsNeeded:
+        """The approximate number of runs that decides all of these effects (at least one); more than were made.
+
+        ``done`` is the number of new configurations that were run.
+        """
         known = [effect for effect in effects if effect is not None]
         if len(known) < len(effects):
             return RunsNeeded(unknown="the runs do not show how much runs vary")
         needed = runs_to_decide(known, made + 1)
         if needed is None:
-            return RunsNeeded(impossible=f"{MOST_TRIED:,} would not; {_FEWER}")
-        if not self.most:
-            return RunsNeeded(impossible="the screening ran all configurations of the table; measure the program")
-        if needed > self.most:
-            left = counted(int(self.most), "configuration")
-            return RunsNeeded(impossible=f"about {needed:,} are needed, and the table has {left} more; {_FEWER}")
-        return RunsNeeded(needed)
+            return RunsNeeded(impossible=f"{MOST_TRIED:,} would not; {LARGER_RELEVANT}")
+        return RunsNeeded(impossible=self.lacking(needed, done)) if needed > self.most else RunsNeeded(needed)
+
+    def lacking(self, needed: int, done: int) -> str:  # noqa: ARG002  # for modes that run each configuration once
+        """Why as many runs as ``needed`` cannot be made, and what decides instead."""
+        if not self.unmeasured:
+            return "the screening ran all configurations of the table; measure the program"
+        left = counted(self.unmeasured, "configuration")
+        return f"about {needed:,} are needed, and the table has {left} more; {LARGER_RELEVANT}"
 
     def conclusion(
         self,
