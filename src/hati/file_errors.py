@@ -56,8 +56,8 @@ def free_text(file: Path | int) -> str:
     return f" ({quantity(found.f_bavail * found.f_frsize, 'B', 3)} free)"
 
 
-def is_nearly_full(file: Path) -> bool:
-    """Whether less than 1 MiB is free on the disk of a file."""
+def is_nearly_full(file: Path | int) -> bool:
+    """Whether less than 1 MiB is free on the disk of a file, or of a descriptor."""
     found = _file_system(file)
     return found is not None and found.f_bavail * found.f_frsize < _LITTLE
 

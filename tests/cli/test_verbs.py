@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import json
 import os
@@ -362,6 +363,33 @@ def test_an_interruption_while_it_loads_is_no_traceback(project: Path) -> None:
 def test_a_full_device_is_told(project: Path, capfd: Capture) -> None:
     assert main(["space", "count", "--output", "/dev/full"]) == 4
     assert "No space left" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        (None, "error: a file cannot be written: No space left on device; free some space"),
+        ("kept/conclusions", "error: kept/conclusions cannot be written: No space left on device ("),
+    ],
+)
+def test_a_full_disk_is_not_taken_for_standard_output(
+    file: str | None, said: str, project: Path, monkeypatch: pytest.MonkeyPatch, capfd: Capture
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), *([file] if file else []))
+
+    monkeypatch.setattr(commands, "make_watched", full)
+    assert app.run(["screen", str(project)]) == 4
+    assert said in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("words", [("space", "count"), ("space", "--help")])
+def test_full_standard_output_is_reported(words: tuple[str, ...], project: Path) -> None:
+    program = str(Path(sys.executable).with_name("hati"))
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([program, *words], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    said = "error: standard output cannot be written: No space left on device; free some space there, or use --output\n"
+    assert (done.returncode, done.stderr) == (4, said)
 
 
 @pytest.mark.parametrize("number", [0, 2])

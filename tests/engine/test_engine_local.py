@@ -237,6 +237,17 @@ def test_a_holder_of_the_same_number_in_another_container_is_waited_for(tmp_path
     assert len(messages) == 1
 
 
+def test_a_lock_is_held_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "pwrite", full)
+    lock = FileLock(tmp_path / "lock")
+    lock.acquire("s", pytest.fail)
+    assert (lock.held, str(lock.holder())) == (True, "")
+    lock.release()
+
+
 def test_where_nothing_can_be_locked_it_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refusing(*_: object) -> None:
         raise OSError(errno.ENOLCK, "No locks available")

@@ -33,8 +33,8 @@ from hati.cli import (
     space,
 )
 from hati.cli.commands import SeveralFiles, study_command
-from hati.cli.output import discard_output, output_error, say, write
-from hati.core import ExitStatus, HatiError
+from hati.cli.output import discard_output, is_output_full, output_error, say, write
+from hati.core import ExitStatus, HatiError, MeasurementError
 from hati.file_errors import FULL, write_error
 from hati.wiring.study_types import other_types, own_type
 
@@ -237,13 +237,22 @@ def _answer(error: Exception) -> tuple[str, int]:
     if _is_nowhere():
         return "the working directory is gone; change to one that is there", ExitStatus.BAD_INPUT
     if error.errno in FULL:
-        known = (
-            write_error(Path(error.filename), error, "name another place") if error.filename else output_error(error)
-        )
+        known = _full(error)
         return str(known), known.exit_status
     where = f": {error.filename}" if error.filename else ""
     status = ExitStatus.NOT_MEASURED if error.errno in _MACHINE_TROUBLE else ExitStatus.BAD_INPUT
     return f"{error.strerror or error}{where}", status
+
+
+def _full(error: OSError) -> HatiError:
+    """The error for a full disk, with the file if it is known; a write to an open file does not say which it is."""
+    if error.filename:
+        return write_error(Path(os.fsdecode(error.filename)), error, "name another place")
+    if is_output_full():
+        return output_error(error)
+    return MeasurementError(
+        f"a file cannot be written: {error.strerror}", fix="free some space for the project, its store and $TMPDIR"
+    )
 
 
 def _fault(error: Exception) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hati.core import HatiError, InputError, MeasurementError
-from hati.file_errors import FULL, free_text, write_error
+from hati.file_errors import FULL, free_text, is_nearly_full, write_error
 from hati.whole_files import prepared_file, replace_file
 
 if TYPE_CHECKING:
@@ -119,6 +119,16 @@ def output_error(error: OSError) -> HatiError:
     if error.errno in FULL:
         return MeasurementError(message, fix="free some space there, or use --output")
     return InputError(message, fix="use --output")
+
+
+def is_output_full() -> bool:
+    """Whether standard output is on a full disk or device; what is left to write to it is tried again."""
+    try:
+        sys.stdout.flush()
+        os.write(sys.stdout.fileno(), b"")
+    except OSError as error:
+        return error.errno in FULL
+    return is_nearly_full(sys.stdout.fileno())
 
 
 def discard_output() -> None:

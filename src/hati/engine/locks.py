@@ -6,6 +6,7 @@ import fcntl
 import os
 import tempfile
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
@@ -74,9 +75,10 @@ class FileLock:
             MeasurementError: where this process holds it through another object.
         """
         self._take(fcntl.LOCK_EX, waiting, where)
-        os.ftruncate(self.fd, 0)
         own = f"{os.getpid()} {study}\n{folder or ''}".rstrip()
-        os.pwrite(self.fd, os.fsencode(own)[:_LONGEST], 0)
+        with suppress(OSError):  # it is held either way, and a full disk is for the store to report
+            os.ftruncate(self.fd, 0)
+            os.pwrite(self.fd, os.fsencode(own)[:_LONGEST], 0)
 
     def share(self, waiting: Callable[[str], None]) -> None:
         """Wait until nobody else holds the lock exclusively.
