@@ -383,7 +383,7 @@ def test_a_full_disk_is_not_taken_for_standard_output(
     assert said in capfd.readouterr().err
 
 
-@pytest.mark.parametrize("words", [("space", "count"), ("space", "--help")])
+@pytest.mark.parametrize("words", [("--version",), ("space", "count"), ("space", "--help")])
 def test_full_standard_output_is_reported(words: tuple[str, ...], project: Path) -> None:
     program = str(Path(sys.executable).with_name("hati"))
     with Path("/dev/full").open("w") as full:

@@ -76,4 +76,10 @@ def _show_version() -> int:
         sys.stdout.flush()
     except BrokenPipeError:
         pass
+    except OSError as error:
+        from hati.cli.output import discard_output, output_error, say
+
+        discard_output()
+        say(f"error: {(known := output_error(error))}")
+        return known.exit_status
     return 0
