@@ -67,7 +67,7 @@ def test_nothing_is_loaded_before_interruptions_are_heeded() -> None:
 def test_a_command_that_is_asked_to_end_twice_ends_once() -> None:
     """As by `timeout`, which sends the signal to the command, and to its group."""
     script = "import os, signal, sys, time\nfrom hati.cli import app\n"
-    script += "def study(*_, obj, **__):\n    obj.add('run')\n"
+    script += "def study(*_, obj, **__):\n    obj.add('the same command')\n"
     script += "    try: os.kill(os.getpid(), signal.SIGTERM); time.sleep(9)\n"
     script += "    except KeyboardInterrupt:\n"
     script += "        os.kill(os.getpid(), signal.SIGTERM); time.sleep(0.1); print('ended')\n"

@@ -334,6 +334,17 @@ def test_verbs_that_measure_say_how_to_go_on(
     assert "interrupted: what was recorded is kept; the same command goes on from there" in capfd.readouterr().err
 
 
+def test_an_interrupted_fresh_campaign_goes_on_without_fresh(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capfd: Capture
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(commands, "make_watched", interrupted)
+    assert app.run(["screen", str(project), "--fresh"]) == INTERRUPTED
+    assert "what was recorded is kept; the same command without --fresh goes on from there" in capfd.readouterr().err
+
+
 @pytest.mark.parametrize("words", [("audit", "a.csv"), ("compare", "a.csv", "a.csv"), ("history", "a.csv")])
 def test_verbs_of_files_have_nothing_to_go_on_with(
     words: tuple[str, ...], project: Path, monkeypatch: pytest.MonkeyPatch, capfd: Capture

@@ -275,9 +275,6 @@ def _is_nowhere() -> bool:
 _MACHINE_TROUBLE = {errno.ENOMEM, errno.EMFILE}
 
 
-_GOES_ON = ": what was recorded is kept; the same command goes on from there"
-
-
 def _run(arguments: list[str]) -> int:
     if VARIABLE in os.environ:
         answer_shells()
@@ -298,7 +295,7 @@ def _run(arguments: list[str]) -> int:
         discard_output()  # nobody reads on: `hati runs | head`
         return 0
     if result == INTERRUPTED:
-        say("interrupted" + _GOES_ON if begun else "interrupted")
+        say(": what was recorded is kept; ".join(["interrupted", *(f"{same} goes on from there" for same in begun)]))
     return result if isinstance(result, int) else 0
 
 

@@ -185,7 +185,8 @@ def _run(
             return ExitStatus.OK
         if warning := disturbed(prepared):
             say(f"warning: {warning}")  # before anything is measured, so that the machine can be prepared first
-        context.ensure_object(set).add(kind.name)  # an interruption from here on can be resumed
+        # an interruption from here on can be resumed
+        context.ensure_object(set).add("the same command without --fresh" if fresh else "the same command")
         answer = kind.concluded(prepared, request, make_watched(kind, prepared, request), warning)
         pages = place.project.root / ".hati" / "reports"
     return _finished(answer, [(chosen, output), *reports], pages)
