@@ -148,7 +148,12 @@ def test_a_new_file_is_told_where_nothing_says_what_it_is(hati_here: Hati, tmp_p
     assert "warning" not in hati_here("run", "--budget", "1").err
     (tmp_path / "new.py").touch()
     told = hati_here("run", "--budget", "1").err
-    assert "warning: new.py is not part of the measured revision, as untracked or new; add sources to git" in told
+    said = "warning: new.py is not part of the measured revision, as "
+    assert f"{said}new, until another file changes; add sources to `[subject] sources`, and exclude results" in told
+    for command in (["init", "-q"], ["add", "bench.py"]):
+        subprocess.run(["git", *command], cwd=tmp_path, check=True)
+    told = hati_here("run", "--budget", "1").err
+    assert f"{said}untracked or new; add sources to git or to `[subject] sources`" in told
     key = hati_here("studies", "--format", "json").json[0]["study"]
     reported = hati_here("report", "--study", key)
     assert (reported.status, "new.py" in reported.err) == (0, False)

@@ -126,7 +126,7 @@ class Workplace(Struct, frozen=True):
 
     def revisions(self, python: str = "") -> Revisions:
         """The revisions of the project; releases of packages are installed for the interpreter ``python``."""
-        on_left_out = partial(_warn, mute if self.folder is not None else self.announce)
+        on_left_out = partial(_warn, mute if self.folder is not None else self.announce, self.project.root)
         return Revisions(self.project.root, python, sources_of(self.project, self.store.files), on_left_out)
 
     @property
@@ -223,7 +223,7 @@ def workplace(path: Path, place: str | None, announce: Announce = mute) -> Workp
     """
     project, store = _opened(path, place)
     folder = InPlace(project.root, sources_of(project, store.files))
-    _warn(announce, folder.left_out(folder.revision))
+    _warn(announce, project.root, folder.left_out(folder.revision))
     here = _machine_of(store, announce)
     pool = _pool(project, here)
     return Workplace(project, store, here, folder.revision, folder=folder, announce=announce, pool=pool)
@@ -293,12 +293,15 @@ def sources_of(project: Project, own: Iterable[Path] = ()) -> Sources:
     return Sources.of(project.sources, text, own)
 
 
-def _warn(announce: Announce, left_out: tuple[Path, ...]) -> None:
+def _warn(announce: Announce, root: Path, left_out: tuple[Path, ...]) -> None:
     if left_out:
         names = listed((path.as_posix() for path in left_out), _NAMED)
+        why, places = "untracked or new", "git or to `[subject] sources`"
+        if Revisions(root).history is None:
+            why, places = "new, until another file changes", "`[subject] sources`"
         announce(
             f"warning: {names} {'is' if len(left_out) == 1 else 'are'} not part of the measured revision, as "
-            "untracked or new; add sources to git or to `[subject] sources`, and exclude results as `!results/**`"
+            f"{why}; add sources to {places}, and exclude results as `!results/**`"
         )
 
 
