@@ -240,7 +240,7 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def grand_mean(self) -> float:
-        """The mean over all settings, each as frequent as the others."""
+        """The value where all terms' columns are zero; in a space without constraints, the mean over all settings."""
         return float(self._mean @ self.coefficients)
 
     @property
