@@ -11,7 +11,7 @@ from hati.core import Better, replace
 from hati.document import Column, Shown, Table, cell_text, cell_value
 from hati.render import to_plain
 from hati.studies.screening import DesignSummary, Noise, RunCounts, ScreeningConclusion, SettingEstimate
-from hati.studies.screening.conclusion import DominatingOption, RelativeTo
+from hati.studies.screening.conclusion import DominatingOption, Losses, RelativeTo
 from hati.studies.screening.document import screening_tables
 from hati.studies.screening.figures import half_normal, interactions, main_effects, pareto, run_order
 from hati.studies.screening.support import dominating_sentence
@@ -365,3 +365,14 @@ def test_the_share_of_a_dominating_option_is_that_of_the_table(whole: ScreeningC
     assert (joined or "").startswith("synchronous and its interactions explain 98.9 % of the variance, and ")
     less = dominating_sentence(replace(found, effects=(replace(effect, share=0.5),)))
     assert (less or "").startswith("synchronous, without regard to the others, explains 95.7 % of the variance")
+
+
+@pytest.mark.parametrize(
+    ("lost", "said"),
+    [
+        (Losses(5, 20), "5 of 20 runs failed."),
+        (Losses(6, 23), "6 of 23 runs failed (5 of the 20 of the design and its follow-up)."),
+    ],
+)
+def test_counts_of_failed_runs_say_what_they_are_of(lost: Losses, said: str) -> None:
+    assert answer(replace(incomplete_screening(), losses=lost)).endswith(said)

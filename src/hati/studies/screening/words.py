@@ -61,12 +61,19 @@ def answer(conclusion: ScreeningConclusion) -> str:
 
 
 def losses(conclusion: ScreeningConclusion) -> str:
-    """The number of runs that failed, and the settings left out because of it; empty if no run failed."""
-    lost = conclusion.losses or Losses(conclusion.failed, conclusion.done + conclusion.failed)
+    """The number of runs that failed, and the settings left out because of it; empty if no run failed.
+
+    If some of the design and its follow-up failed, and there are other runs, such as pilots, their number is added.
+    """
+    analysed = Losses(conclusion.failed, conclusion.done + conclusion.failed)
+    lost = conclusion.losses or analysed
     if not lost.failed:
         return ""
     left_out = f"; left out because it does not work: {', '.join(lost.excluded)}" if lost.excluded else ""
-    return f"{lost.failed:,} of {counted(lost.made, 'run')} failed{left_out}."
+    apart = ""
+    if analysed.failed and lost.made != analysed.made:
+        apart = f" ({analysed.failed:,} of the {analysed.made:,} of the design and its follow-up)"
+    return f"{lost.failed:,} of {counted(lost.made, 'run')} failed{apart}{left_out}."
 
 
 def _effects_answer(conclusion: ScreeningConclusion) -> str:
