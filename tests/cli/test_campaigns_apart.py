@@ -8,6 +8,7 @@ import secrets
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -50,7 +51,7 @@ def test_of_two_jobs_that_check_the_same_afresh_every_run_is_kept(tmp_path: Path
     assert told["state"] == "confirmed"
     found = runs(other)
     studies = {run.task.study for run in found}
-    apart = [[planned(run) for run in found if run.task.study == study] for study in sorted(studies)]
+    apart = [Counter(planned(run) for run in found if run.task.study == study) for study in sorted(studies)]
     assert len(studies) == 2
     assert apart[0] == apart[1]
     shutil.copy(one, tmp_path / "again")
