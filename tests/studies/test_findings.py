@@ -256,6 +256,13 @@ def test_a_range_that_begins_earlier_confirms_a_finding_and_leaves_its_size() ->
     assert [event.what for event in larger] == [EventKind.GROWN, EventKind.SEEN]
 
 
+def test_a_stratum_that_a_finding_explains_is_no_finding_of_its_own() -> None:
+    events = events_of(sighting(40), (), START)
+    events += events_of(from_an_earlier_reference(42), findings_of(events), START + timedelta(seconds=1))
+    [found] = findings_of(events)
+    assert (found.state, found.sizes) == (FindingState.CONFIRMED, {SPOT: size(40)})
+
+
 def test_a_later_revision_that_shows_no_growth_leaves_the_size() -> None:
     events = events_of(sighting(30), (), START)
     events += events_of(sighting(28, "r2", ("r1", "r2")), findings_of(events), START + timedelta(seconds=1))

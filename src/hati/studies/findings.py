@@ -177,8 +177,9 @@ def events_of(sighting: Sighting, known: Sequence[Finding], at: datetime) -> lis
     benchmark. It has grown if its interval is wholly beyond the reported one, from the same reference if that was
     measured before. A finding is gone if all of its measured spots are the same now. A measurement over only a part of
     a finding's range shows neither that it is gone, nor its size unless it has grown: the rest of the range may have
-    the change. A measurement from an earlier reference confirms a finding in its own series only, and shows growth only
-    against an earlier one from there: what it has in addition may have changed before the finding's range.
+    the change. A measurement from an earlier reference shows growth only against an earlier one from there. What it has
+    in other series, such as a stratum, is the finding if it is not larger, and is then no size of it; if it is larger,
+    it may have changed before the finding's range.
     """
     new_events: list[Event] = []
     for worse, sizes in ((True, sighting.worse), (False, sighting.better)):
@@ -189,12 +190,17 @@ def events_of(sighting: Sighting, known: Sequence[Finding], at: datetime) -> lis
             earlier = whole and finding.reference != sighting.reference
             own = {spot: size for spot, size in left.items() if _shows(finding, spot)}
             if earlier:
-                own = {spot: size for spot, size in own.items() if spot in finding.sizes}
+                own = {
+                    spot: size for spot, size in own.items() if spot in finding.sizes or _explains(finding, spot, size)
+                }
             if own:
                 anywhere = {} if earlier else _reported_sizes(finding.events)
                 what = _happening({**anywhere, **_reported_from(finding, sighting.reference)}, own)
                 kept = whole or what is EventKind.GROWN
-                reported = {spot: size for spot, size in own.items() if kept or spot not in finding.sizes}
+                series = finding.sizes if earlier else own
+                reported = {
+                    spot: size for spot, size in own.items() if spot in series and (kept or spot not in finding.sizes)
+                }
                 new_events.append(_event(finding.id, what, sighting, at, reported))
                 left = {spot: size for spot, size in left.items() if spot not in own}
             elif whole and _gone(finding, sighting):
@@ -266,6 +272,23 @@ def _shows(finding: Finding, spot: SeriesKey) -> bool:
     return any((spot.benchmark, spot.metric) == (known.benchmark, known.metric) for known in finding.sizes)
 
 
+def _explains(finding: Finding, spot: SeriesKey, size: Size) -> bool:
+    """Whether a change in another series of the metric is not wholly beyond what is known of the finding.
+
+    A finding over all strata explains that of one, and the reverse, but not one stratum another.
+    """
+    about = [
+        known
+        for own, known in finding.sizes.items()
+        if (own.benchmark, own.metric) == (spot.benchmark, spot.metric) and "" in (own.stratum, spot.stratum)
+    ]
+    return any(not _beyond(size, known) for known in about)
+
+
+def _beyond(size: Size, known: Size) -> bool:
+    return size.low > known.high if known.ratio > 1.0 else size.high < known.low
+
+
 def _reported_from(finding: Finding, reference: str) -> Mapping[SeriesKey, Size]:
     return _reported_sizes([event for event in finding.events if not event.sizes or event.reference == reference])
 
@@ -274,7 +297,7 @@ def _happening(known: Mapping[SeriesKey, Size], sizes: Mapping[SeriesKey, Size])
     """Whether sizes are seen again, or have grown beyond the known ones."""
     for spot, size in sizes.items():
         before = known.get(spot)
-        if before is not None and (size.low > before.high if before.ratio > 1.0 else size.high < before.low):
+        if before is not None and _beyond(size, before):
             return EventKind.GROWN
     return EventKind.SEEN
 
