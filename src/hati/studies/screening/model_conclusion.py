@@ -429,7 +429,7 @@ class ConclusionBuilder(Struct, frozen=True):
     def _fewest_runs(self, analysis: ModelAnalysis) -> int | None:
         """The smallest budget with runs for all main effects together, also if a suspect run is repeated.
 
-        None if so many runs are not available.
+        None if fewer runs are available.
         """
         mains = sum(analysis.model.sizes[term[0]] - 1 for term in analysis.model.terms if len(term) == 1)
         repeats = FRESH if self.study.remedies.rest else 0
