@@ -67,7 +67,9 @@ def test_a_cluster_screens_the_same_design_each_task_once(scheduler: Scheduler, 
     with closing(read_store(str(project / ".hati" / "store.sqlite"))) as local:
         assert design == design_of(local)
     assert together["design"] == alone["design"]
-    assert "synchronous" in [*together["important"], *together["important_or_aliased"]]
+    # Of 13 such campaigns the estimate was -35 to -60 % in all, but important in 8: 24 runs are few for 14 options.
+    [estimate] = [each["relative"] for each in together["effects"] if each["options"] == ["synchronous"]]
+    assert estimate < -0.1
     assert sorted(accepted) == sorted(run.task.id for run in runs)
     assert max(Counter(accepted).values()) == 1
     assert sorted(each["name"] for each in together["measured_on"]) == ["one", "two"]
