@@ -108,6 +108,7 @@ def test_a_part_is_run_by_the_agent(tmp_path: Path, two: RemoteMachine) -> None:
     assert "series 0 1 0" in (tmp_path / "role-1" / "observations.txt").read_text()
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize(("delay", "late"), [(0.25, False), (1.0, True)])
 def test_a_start_that_arrives_late_is_reported(
     tmp_path: Path, two: RemoteMachine, monkeypatch: pytest.MonkeyPatch, delay: float, late: bool
@@ -162,6 +163,7 @@ def test_a_stranger_is_not_waited_for(two: RemoteMachine, tmp_path: Path) -> Non
         assert len(compile_and_run(exchange(5), tmp_path, machines={"two": two}).values("ping", Sensor.RESPONSE)) == 5
 
 
+@pytest.mark.acceptance
 def test_many_strangers_do_not_end_the_agent(tmp_path: Path) -> None:
     """Each holds a descriptor of the agent, which has few."""
     key = tmp_path / "key"
@@ -250,6 +252,7 @@ def test_an_agent_with_the_lock_of_its_controller_is_refused_at_once(tmp_path: P
     assert said in " ".join(err.split())
 
 
+@pytest.mark.acceptance
 def test_a_busy_machine_is_announced_and_waited_for(tmp_path: Path, local: tuple[str, Path]) -> None:
     place, path = local
     lock = FileLock(path)
@@ -266,6 +269,7 @@ def test_a_busy_machine_is_announced_and_waited_for(tmp_path: Path, local: tuple
     assert running.returncode == 0
 
 
+@pytest.mark.acceptance
 def test_a_machine_that_stays_busy_is_said_to_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hati.driver.programs._UNTIL_COMPILED", 0.5)
     released, announced = Event(), list[str]()
@@ -508,7 +512,6 @@ def test_both_namespaces_exchange_messages_from_a_common_start(agent: Agent) -> 
 
 
 @pytest.mark.acceptance
-@pytest.mark.acceptance
 @pytest.mark.parametrize("megabits", [10, 100])
 def test_the_rate_of_a_link_to_another_machine_is_found(agent: Agent, megabits: int) -> None:
     words = ("probe", "net.two", "--quick", "--on", f"two={agent.place}", "--key", "key", "--format", "json")
@@ -537,6 +540,7 @@ def test_the_rate_of_a_link_to_another_machine_is_found(agent: Agent, megabits: 
     assert found["net.two_loss"]["interval"][0] < 0.02
 
 
+@pytest.mark.acceptance
 @pytest.mark.skipif(not Path("/proc/self/ns/time").exists(), reason="this kernel has no time namespaces")
 def test_the_clock_of_the_other_machine_is_found(namespaces: tuple[str, str], tmp_path: Path) -> None:
     other = Agent(tmp_path, ("unshare", "--time", "--monotonic", "5000", "--fork"))

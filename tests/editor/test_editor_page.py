@@ -32,6 +32,7 @@ roles:
 """
 
 pytestmark = [
+    pytest.mark.acceptance,
     pytest.mark.skipif(bool(missing()), reason=f"not installed: {missing()}"),
     pytest.mark.xdist_group("chromium"),
 ]

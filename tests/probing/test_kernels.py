@@ -31,6 +31,7 @@ def test_experiments_and_load_programs_define_no_function_twice() -> None:
     assert own & generated == {"fail"}
 
 
+@pytest.mark.acceptance
 def test_kernels_access_only_their_own_memory(tmp_path: Path) -> None:
     program = compile_program(with_kernels(SOURCE.read_text()), tmp_path, SANITIZED)
     lines = {

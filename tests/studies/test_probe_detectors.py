@@ -263,6 +263,7 @@ def work_raw(times: np.ndarray) -> dict[str, np.ndarray]:
     return {"work_wall_ns": times, "work_cpu_ns": times}
 
 
+@pytest.mark.acceptance
 def test_repeatability_covers_the_true_spread_and_shows_drift() -> None:
     covered = 0
     for seed in range(2000):

@@ -34,6 +34,7 @@ def test_a_step_in_all_rounds_is_found_with_its_time(at: float, factor: float) -
         assert place.value == pytest.approx(at, abs=20.0)
 
 
+@pytest.mark.acceptance
 def test_a_constant_rate_has_no_step() -> None:
     for seed in range(200):
         found = frequency_steps(rounds(np.random.default_rng(seed), [[]]))
