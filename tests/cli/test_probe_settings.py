@@ -123,6 +123,7 @@ def test_studies_warn_of_a_machine_that_is_not_fit(hati_here: Hati, fake_project
     assert "disturbs" not in done.err + done.out
 
 
+@pytest.mark.acceptance
 @pytest.mark.usefixtures("root")
 def test_the_machine_of_today_is_not_warned_of_where_nothing_is_measured(hati_here: Hati, fake_project: Path) -> None:
     words = "screen", str(fake_project), "--metric", "latency", "--budget", "16"

@@ -6,7 +6,7 @@ import difflib
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
@@ -164,6 +164,7 @@ PATHS = st.lists(STEPS, max_size=7).map(tuple)
 VALUES = st.none() | st.integers() | st.text(max_size=5) | st.lists(st.text(max_size=2), max_size=2)
 
 
+@settings(max_examples=50)
 @given(
     st.one_of(
         st.builds(SetValue, PATHS, VALUES),
@@ -307,6 +308,7 @@ def edits(draw: st.DrawFn, text: str) -> Edit:
     return RemoveValue(draw(st.sampled_from(places)))
 
 
+@settings(max_examples=50)
 @given(laid_out(), st.data())
 def test_any_edits_keep_the_rest_and_are_undone(made: tuple[str, list[str]], data: st.DataObject) -> None:
     """Comments stay, other than of what is removed; an edit of a value changes no other line."""

@@ -182,6 +182,7 @@ def pair_raw(rng: np.random.Generator, slowdown: float, between: float) -> dict[
     }
 
 
+@pytest.mark.acceptance
 def test_the_slow_down_of_a_pair_is_covered_however_the_speed_wanders_between_bursts() -> None:
     covered = 0
     for seed in range(400):
@@ -312,6 +313,7 @@ def test_rates_of_a_bursty_disk_are_those_of_all_its_time() -> None:
     assert {without[name].verdict for name in ("disk.direct_read", "disk.iops")} == {ProbeVerdict.INCONCLUSIVE}
 
 
+@pytest.mark.acceptance
 def test_rates_of_a_disk_are_covered() -> None:
     covered = 0
     for seed in range(400):
