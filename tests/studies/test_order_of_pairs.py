@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Sequence
 from itertools import count, pairwise, product
 
@@ -28,13 +29,17 @@ from hati.core import (
     replace,
 )
 from hati.harness import RULES
+from hati.space import Option, Space
 from hati.studies.bisection import Bisection, ProbeSide, bisection_id
 from hati.studies.comparison import Question
 from hati.studies.effect_drift import EffectDriftStudy, effect_drift_id
 from hati.studies.gate import Cell, Gate, GateConclusion, gate_id
+from hati.studies.measurement import Measurement, measurement_id
 from hati.studies.paired import PairedComparison, PairedDesign, Variant, paired_id
+from hati.studies.recommendation import Candidate, Recommendation, RecommendationPlan, recommendation_id
 from hati.studies.replay import Replay, ReplayOrder, replay_id
 from hati.testing import FakeEngine, MemoryStore
+from hati.testing.assertions import study_of
 
 TIME = Metric("time", "s")
 MAIN = Benchmark("main", ("true",), Reader(ReaderKind.HATI), (TIME,))
@@ -110,6 +115,38 @@ def test_either_side_is_first_as_often_whatever_the_last_one_and_another_study_h
     assert 160 <= sum(firsts) <= 240
     assert 160 <= sum(a == b for a, b in pairwise(firsts)) <= 240
     assert 160 <= sum(a == b for a, b in zip(firsts, others, strict=True)) <= 240
+
+
+def of_measurement(number: int) -> list[Task]:
+    own = tuple(Configuration({"a": place}) for place in range(10))
+    known = measurement_id(MAIN, own, "r", "any", 1, "m").numbered(number)
+    return list(Measurement(known, MAIN, own, "r", Budget(runs=40)).planned().tasks)
+
+
+def of_assertion(number: int) -> list[Task]:
+    asked = study_of("a <= b", "b <= c", budget=Budget(runs=60))
+    engine = FakeEngine(lambda task: {"time": [2.0 + math.sin(task.repetition) + ord(task.benchmark) / 1000.0]})
+    campaign(replace(asked, id=asked.id.numbered(number)), engine, MemoryStore(), asked.budget)
+    return engine.tasks
+
+
+def of_recommendation(number: int) -> list[Task]:
+    space = Space(tuple(Option(name, ("off", "on"), default="off") for name in "abcdef"))
+    tried = tuple(Candidate(option.name, "on", space.canonical({option.name: "on"}), 0.1) for option in space.options)
+    known = recommendation_id(
+        screening="s", metric="time", relevant=0.01, budget="60", seed=1, machine="m", revision="r"
+    ).numbered(number)
+    wanted = RecommendationPlan(space.default, (), 10, tried, 60)
+    study = Recommendation(known, "s", "p", MAIN, (TIME,), "r", space, wanted, looked_up=False)
+    return list(study.tasks(next(iter(study.rounds(Evidence())))))
+
+
+@pytest.mark.parametrize("planned", [of_measurement, of_assertion, of_recommendation])
+def test_campaigns_of_a_study_without_pairs_have_their_own_orders(planned: Callable[[int], list[Task]]) -> None:
+    """The runs are the same."""
+    made = [[(task.benchmark, task.configuration, task.repetition) for task in planned(n)] for n in range(1, 6)]
+    assert len(set(map(tuple, made))) == 5
+    assert all(sorted(map(str, each)) == sorted(map(str, made[0])) for each in made)
 
 
 def test_a_planned_order_does_not_depend_on_the_token_of_its_campaign() -> None:

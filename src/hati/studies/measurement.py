@@ -26,7 +26,6 @@ from hati.core import (
     Run,
     StudyId,
     Task,
-    generator,
     usage,
 )
 from hati.document.document import Cell, Column, Document, Shown, Table, columns_of, duration, percent, quantity
@@ -219,7 +218,7 @@ class Measurement(Struct, frozen=True):
 
     def _order(self, block: int) -> Iterable[int]:
         number = len(self.configurations)
-        return map(int, generator(self.id.seed, "order", str(block)).permutation(number)) if number > 1 else (0,)
+        return map(int, self.id.order(str(block)).permutation(number)) if number > 1 else (0,)
 
     def _task(self, configuration: Configuration, repetition: int) -> Task:
         return self.benchmark.task(self.id, STAGE, configuration, self.revision, repetition)

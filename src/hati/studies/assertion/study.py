@@ -24,7 +24,6 @@ from hati.core import (
     Stopping,
     StudyId,
     Task,
-    generator,
     replace,
 )
 from hati.logic import syntax
@@ -342,7 +341,7 @@ class Assertion(Struct, frozen=True, dict=True):
         Methods that share their runs, such as a revision equal to the working tree, have one task.
         """
         every = list(self.points)
-        order = generator(self.id.seed, "assertion", str(number)).permutation(len(every)).tolist()
+        order = self.id.order(str(number)).permutation(len(every)).tolist()
         tasks = (self._task(self.points[every[place]], number) for place in order if every[place] in keys)
         yield from {task.id: task for task in tasks}.values()
 

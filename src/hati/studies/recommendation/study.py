@@ -9,7 +9,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from hati.core import Benchmark, Configuration, Evidence, Metric, Plan, Setting, StudyId, Task, generator, replace
+from hati.core import Benchmark, Configuration, Evidence, Metric, Plan, Setting, StudyId, Task, replace
 from hati.space import Space
 from hati.studies.recommendation.better_settings import is_allowed, reached
 from hati.studies.recommendation.conclusion import (
@@ -101,8 +101,7 @@ class Recommendation(Struct, frozen=True, dict=True):
 
     def tasks(self, each: Round) -> tuple[Task, ...]:
         """All runs of a round in order: in each block every configuration once, in an order drawn for it."""
-        later = (str(each.first),) if each.first else ()  # a stored campaign's first follow-up keeps its order
-        rng = generator(self.id.seed, each.stage, *later)
+        rng = self.id.order(each.stage, str(each.first))
         return tuple(
             self._task(each.stage, each.configurations[int(i)], each.first + block)
             for block in range(each.blocks)
