@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -165,6 +167,30 @@ def test_what_ends_early_ends_with_4_and_what_was_measured_is_kept(
     assert observed in possible
     assert (tmp_path / "all.csv").read_text().count("\n") == observed + 1
     assert f"series 0 {observed} 0" in (tmp_path / found["folder"] / "role-0" / "observations.txt").read_text()
+
+
+INTERRUPTING = """\
+          - do: code
+            headers: [signal.h, unistd.h]
+            declare: int number;
+            execute: if (++own->number == 5) { kill(HATI, SIGINT); pause(); }
+"""
+
+
+def test_what_is_interrupted_ends_with_130_and_what_was_measured_is_kept(hati_here: Hati, tmp_path: Path) -> None:
+    (tmp_path / "work.yaml").write_text(BROKEN_OFF + INTERRUPTING.replace("HATI", str(os.getpid())))
+    words = ("--observations", "all.csv", "--format", "json")
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        done = hati_here("probe", "run", "work.yaml", *words, folder=tmp_path)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert done.status == 130, done.err
+    found = json.loads(done.out)
+    assert done.err == f"what was observed is in {found['folder']}\ninterrupted\n"
+    assert (found["problem"], found["sensors"][0]["observations"]) == ("it was interrupted", 5)
+    assert (tmp_path / "all.csv").read_text().count("\n") == 6
+    assert "series 0 5 0" in (tmp_path / found["folder"] / "role-0" / "observations.txt").read_text()
 
 
 def test_on_a_full_disk_nothing_is_run(hati_here: Hati, small_disk: Path) -> None:

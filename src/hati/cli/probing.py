@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer.core import TyperGroup
 
+from hati.cli import INTERRUPTED
 from hati.cli.commands import Output, TableFormatOption
 from hati.cli.output import (
     STDOUT,
@@ -313,6 +314,9 @@ def run(
         write_document(load_run_document(published, done.observations), lambda: published, chosen, output)
     else:
         write_table(load_run_table(published), TableFormat(chosen), output)
+    if done.interrupted:
+        say(f"what was observed is in {done.folder}")
+        return INTERRUPTED
     if done.problem:
         say(f"error: {done.problem}")
         return ExitStatus.NOT_MEASURED

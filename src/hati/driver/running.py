@@ -71,6 +71,7 @@ def compile_and_run(
     Raises:
         InputError: if a demand needs a calibration that is missing.
         LoadDriverError: if a program cannot be compiled, or did not run to its end.
+        LoadInterruption: if it is interrupted after the programs were started.
     """
     programs = [load_program(task_set, role, calibration) for role in task_set.roles]
     sources = [source(program) for program in programs]
@@ -87,12 +88,32 @@ def compile_and_run(
                 running.append(RemoteProgram.started(role, machines[role.machine], request, announce))
             else:
                 running.append(_started(role, file, (ANYWHERE,) if machines and program.receives else ()))
-        problem = _conduct(running, programs, timeout)
-        _collect(running)
+        try:
+            problem = _conduct(running, programs, timeout)
+            _collect(running)
+        except KeyboardInterrupt:
+            problem = INTERRUPTED
+            _collect(running)
     finally:
         for each in running:
             each.kill()
-    return _observations(programs, running, folders, problem)
+    observations, problems = _observed(programs, running, folders, problem)
+    if problem == INTERRUPTED:
+        raise LoadInterruption(observations)
+    if problems:
+        raise LoadDriverError("; ".join(problems), _remedy(problems[0], observations), observations)
+    return observations
+
+
+INTERRUPTED = "it was interrupted"
+
+
+class LoadInterruption(KeyboardInterrupt):
+    """An experiment that was interrupted; ``observations`` are those made before."""
+
+    def __init__(self, observations: LoadObservations) -> None:
+        super().__init__(INTERRUPTED)
+        self.observations = observations
 
 
 class _Running(ControlledProgram):
@@ -150,7 +171,7 @@ def _started(role: MachineTaskSet, file: Path, arguments: tuple[str, ...]) -> _R
 
 
 def _conduct(running: Sequence[ControlledProgram], programs: Sequence[LoadProgram], timeout: float) -> str:
-    """Start the programs together, and stop them when the tasks are done; return the problem, empty if none."""
+    """Start the programs together, and wait until the tasks are done; return the problem, empty if none."""
     problem = ""
     if not _await(running, lambda each: each.has("ready"), _UNTIL_READY):
         problem = f"it was not ready within {_UNTIL_READY:g} s"
@@ -166,8 +187,6 @@ def _conduct(running: Sequence[ControlledProgram], programs: Sequence[LoadProgra
         waited = [each for each in running if each.role.task and each.role.until is Lifetime.TASK]
         if not _await(running, lambda each: each not in waited or each.has("done"), timeout):
             problem = f"it did not end within {timeout:g} s"
-    for each in running:
-        each.tell("stop")
     return problem
 
 
@@ -218,7 +237,9 @@ def _read(running: Sequence[ControlledProgram], enough: Callable[[], bool], time
 
 
 def _collect(running: Sequence[ControlledProgram]) -> None:
-    """Read the reports; a load that goes on is terminated, and its program reports what it has."""
+    """Stop the programs, and read their reports; a load that goes on is terminated, and reports what it has."""
+    for each in running:
+        each.tell("stop")
     for end in (lambda _: None, lambda each: each.terminate()):
         for each in running:
             end(each)
@@ -226,14 +247,10 @@ def _collect(running: Sequence[ControlledProgram]) -> None:
             return
 
 
-def _observations(
+def _observed(
     programs: Sequence[LoadProgram], running: Sequence[ControlledProgram], folders: Sequence[Path], problem: str
-) -> LoadObservations:
-    """The observations of all programs, which are also written to the folders.
-
-    Raises:
-        LoadDriverError: if something went wrong, with the observations.
-    """
+) -> tuple[LoadObservations, list[str]]:
+    """The observations of all programs, which are also written to the folders, and all that went wrong."""
     found, problems = list[LoadObservations](), [problem] if problem else []
     for program, each, folder in zip(programs, running, folders, strict=True):
         text = each.output.decode(errors="replace")
@@ -250,9 +267,7 @@ def _observations(
     gone = {each.role.machine for each in running if each.gone}
     remote = [each for each in running if isinstance(each, RemoteProgram) and each.role.machine not in gone]
     observations = replace(joined(found), machines={each.role.machine: each.clock for each in remote})
-    if problems:
-        raise LoadDriverError("; ".join(problems), _remedy(problems[0], observations), observations)
-    return observations
+    return observations, problems
 
 
 def _remedy(problem: str, observations: LoadObservations) -> str:

@@ -22,7 +22,9 @@ from msgspec import Struct
 from hati.core import InputError, MeasurementError, Place, digest
 from hati.core.wording import listed, suggestion
 from hati.driver import (
+    INTERRUPTED,
     LoadDriverError,
+    LoadInterruption,
     RemoteMachine,
     calibrate,
     compile_and_run,
@@ -57,6 +59,11 @@ class LoadRun(Struct, frozen=True, eq=False):
     folder: Path
     observations: LoadObservations
     problem: str = ""
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the user ended it."""
+        return self.problem == INTERRUPTED
 
 
 def read_task_set(file: Path) -> TaskSet:
@@ -262,6 +269,8 @@ def run_task_set(
             if not isinstance(error.observations, LoadObservations):
                 raise
             return LoadRun(task_set, folder, error.observations, str(error))
+        except LoadInterruption as interruption:
+            return LoadRun(task_set, folder, interruption.observations, INTERRUPTED)
 
 
 @contextmanager
