@@ -34,12 +34,25 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HATI_LOCK", str(tmp_path / "lock"))
 
 
+@pytest.fixture
+def quiet_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Readings of the clock that no other load disturbs."""
+    execute = experiments.execute
+
+    def costing(name, setting, inputs):
+        done = execute(name, setting, inputs)
+        return done._replace(raw=done.raw | {"cost_ps": np.full(100, 20_000.0)})
+
+    monkeypatch.setattr(experiments, "execute", costing)
+
+
 def said(capture: Capture, *arguments: str, status: int = 0) -> tuple[str, str]:
     assert main(arguments) == status, capture.readouterr().err
     found = capture.readouterr()
     return found.out, found.err
 
 
+@pytest.mark.usefixtures("quiet_clock")
 def test_a_domain_is_measured_kept_and_reused(capfd: Capture) -> None:
     out, err = said(capfd, "probe", "clock", "--quick")
     assert "clock.cost" in out
@@ -107,7 +120,9 @@ def test_a_kernel_ends_with_the_hati_that_started_it() -> None:
 
 @pytest.mark.acceptance
 @pytest.mark.parametrize("quick", [("--quick",), ()])
-def test_a_killed_probe_goes_on_with_what_it_has_not_measured(capfd: Capture, quick: tuple[str, ...]) -> None:
+def test_a_killed_probe_goes_on_with_what_it_has_not_measured(
+    capfd: Capture, monkeypatch: pytest.MonkeyPatch, quick: tuple[str, ...]
+) -> None:
     words = ("probe", "clock", "net", *quick)
     program = f"from hati.cli import main; main({words!r})"
     killed = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True)
@@ -116,7 +131,9 @@ def test_a_killed_probe_goes_on_with_what_it_has_not_measured(capfd: Capture, qu
     killed.kill()
     killed.wait()
     killed.stderr.close()
-    out, err = said(capfd, *words, "--format", "json")
+    with monkeypatch.context() as patched:
+        patched.setattr(experiments.Probed, "contaminated", False)  # as other load may have made it
+        out, err = said(capfd, *words, "--format", "json")
     assert "clock.reading" not in err
     assert [each["reused"] for each in json.loads(out)["experiments"]] == [True, False]
 
@@ -167,17 +184,18 @@ def test_a_library_that_is_killed_in_the_middle_keeps_what_was_measured(capfd: C
     assert set(before) <= set(names[:6])
     out, err = said(capfd, *words, "--format", "json")
     measured = [line.split("] ")[1].partition(":")[0] for line in err.splitlines() if line.startswith("[")]
-    assert measured == [name for name in names if name not in before]
+    assert set(names) - set(before) <= set(measured), "what is contaminated is measured again, too"
     found = json.loads(out)["experiments"]
     assert [each["experiment"] for each in found] == names
-    assert [each["experiment"] for each in found if each["reused"]] == list(before)
-    after = {run.task.benchmark: run for run in store.runs(Selection())}
+    assert [each["experiment"] for each in found if each["reused"]] == [name for name in names if name not in measured]
+    after = store.runs(Selection())
     for name, (started, observations) in before.items():
-        assert after[name].started == started
-        for one, other in zip(after[name].observations, observations, strict=True):
+        (kept,) = (run for run in after if run.task.benchmark == name and run.started == started)
+        for one, other in zip(kept.observations, observations, strict=True):
             assert (one.values == other.values).all(), "what was measured is kept"
 
 
+@pytest.mark.usefixtures("quiet_clock")
 def test_a_quick_result_does_not_serve_a_longer_measurement(capfd: Capture) -> None:
     said(capfd, "probe", "clock", "--quick")
     assert "clock.reading" in said(capfd, "probe", "clock")[1]
@@ -245,7 +263,7 @@ def test_two_results_are_compared_from_files_dates_and_machines(capfd: Capture, 
     assert "is not a result of hati probe" in said(capfd, "probe", "diff", "c.json", day, status=2)[1]
 
 
-def test_a_contaminated_result_hides_no_measured_one_of_the_day(
+def test_a_contaminated_result_hides_no_measured_one_of_the_day_and_is_measured_again(
     capfd: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     execute, costs = experiments.execute, np.full(100, 20_000.0)
@@ -262,15 +280,17 @@ def test_a_contaminated_result_hides_no_measured_one_of_the_day(
         json.loads((tmp_path / "bad.json").read_text())["experiments"][0]["properties"][0]["verdict"] == "contaminated"
     )
     assert "[1/1]" in found[1]
-    again = said(capfd, "probe", "clock", "--quick")
-    assert "to measure again what is contaminated: hati probe clock.reading --max-age 0" in "".join(again)
     out, _ = said(capfd, "probe", "diff", "bad.json", "here", "--format", "json")
     (cost,) = (each for each in json.loads(out)["properties"] if each["name"] == "clock.cost")
     assert cost["before"]["verdict"] == "contaminated"
     assert cost["after"]["verdict"] == "measured"
     assert cost["after"]["value"] == pytest.approx(20.0)
+    again = said(capfd, "probe", "clock", "--quick")
+    assert "[1/1] clock.reading" in again[1]
+    assert "to measure again what is contaminated: hati probe clock.reading" in "".join(again)
     costs = np.full(100, 30_000.0)
-    said(capfd, "probe", "clock", "--quick", "--max-age", "0")
+    assert "[1/1] clock.reading" in said(capfd, "probe", "clock", "--quick")[1]
+    assert "[1/1] clock.reading" not in said(capfd, "probe", "clock", "--quick")[1]
     assert side_of("here", str(tmp_path / "store.sqlite"))[1].properties["clock.cost"].value == pytest.approx(30.0)
 
 

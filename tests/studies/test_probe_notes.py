@@ -22,4 +22,4 @@ def test_what_is_contaminated_is_measured_again_by_a_command() -> None:
         Probed(name, "", "1", properties=(each,)) for name, each in (("cpu.work", rate), ("clock.reading", cost))
     )
     (warning,) = probe_document(ProbeConclusion("m", "f", probed)).warnings
-    assert warning.endswith("hati probe cpu.work --max-age 0")
+    assert warning.endswith("hati probe cpu.work")

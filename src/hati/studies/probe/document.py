@@ -158,14 +158,10 @@ def _warnings(found: ProbeConclusion) -> tuple[str, ...]:
 
 
 def _repetition(found: ProbeConclusion) -> Iterator[str]:
-    """How to measure again what is contaminated: such results are kept and reused, too."""
-    names = [
-        each.experiment
-        for each in found.probed
-        if any(one.verdict is ProbeVerdict.CONTAMINATED for one in each.properties)
-    ]
+    """How to measure again what is contaminated."""
+    names = [each.experiment for each in found.probed if each.contaminated]
     if names:
-        yield f"to measure again what is contaminated: hati probe {' '.join(names)} --max-age 0"
+        yield f"to measure again what is contaminated: hati probe {' '.join(names)}"
 
 
 def _neighbours(probed: Probed) -> str:

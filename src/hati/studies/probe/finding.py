@@ -150,6 +150,11 @@ class Probed(Struct, frozen=True):
         if bool(self.refused) == bool(self.properties):
             raise InputError(f"{self.experiment} has either properties or a reason why it has none")
 
+    @property
+    def contaminated(self) -> bool:
+        """Whether something else disturbed the measurement of a property."""
+        return any(one.verdict is ProbeVerdict.CONTAMINATED for one in self.properties)
+
 
 class ProbeConclusion(Struct, frozen=True):
     """All experiments of a machine, in the order in which they were measured; ``machine`` is its name."""

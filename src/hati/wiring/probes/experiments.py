@@ -390,17 +390,20 @@ class _Library:
         if missing:
             return _refused(experiment, f"its input {missing[0]} is not known; give it by --given {missing[0]}=VALUE")
         runs = self._runs(experiment)
-        kept = self._fresh(runs)
-        if kept is None:
-            self._announce(f"{prefix}{experiment.name}: {experiment.title}")
+        kept = self._fresh(experiment, runs)
+        if kept is not None:
+            return kept
+        self._announce(f"{prefix}{experiment.name}: {experiment.title}")
         try:
-            run = kept or self._measured(experiment, len(runs))
+            run = self._measured(experiment, len(runs))
         except MeasurementError as error:
             return _refused(experiment, str(error))
-        if kept is None:
-            self._store.record(run)  # a full disk ends the command: the rest could not be kept either
+        self._store.record(run)  # a full disk ends the command: the rest could not be kept either
+        return self._detected(experiment, run, reused=False)
+
+    def _detected(self, experiment: Experiment, run: Run, *, reused: bool) -> Probed:
         try:
-            return _probed(experiment, run, self._known, reused=kept is not None)
+            return _probed(experiment, run, self._known, reused=reused)
         except MeasurementError as error:
             return _refused(experiment, str(error))
 
@@ -408,19 +411,19 @@ class _Library:
         runs = self._store.runs(Selection(study=self._study.key, benchmark=experiment.name))
         return tuple(run for run in runs if run.task.revision == experiment.method)
 
-    def _fresh(self, runs: Sequence[Run]) -> Run | None:
-        """The newest run on the machine in its current state that is recent enough, and was long enough."""
+    def _fresh(self, experiment: Experiment, runs: Sequence[Run]) -> Probed | None:
+        """The newest result on the machine in its current state that was long enough.
+
+        None if it is not recent enough, or contaminated.
+        """
         now = datetime.now(UTC)
-        return next(
-            (
-                run
-                for run in reversed(runs)
-                if run.machine == self._machine.fingerprint
-                and now - run.started <= timedelta(seconds=self._request.age)
-                and float(dict(run.task.workload)["scale"]) >= self._scale
-            ),
-            None,
-        )
+        for run in reversed(runs):
+            if run.machine == self._machine.fingerprint and float(dict(run.task.workload)["scale"]) >= self._scale:
+                if now - run.started > timedelta(seconds=self._request.age):
+                    return None
+                found = self._detected(experiment, run, reused=True)
+                return None if found.contaminated else found
+        return None
 
     @property
     def _scale(self) -> float:
