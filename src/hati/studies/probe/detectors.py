@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from hati.core import FloatArray
-from hati.stats import proportion, t_margin
+from hati.stats import proportion
 from hati.studies.probe.finding import (
-    CONFIDENCE,
     Property,
     Raw,
     contaminated,
@@ -18,11 +16,11 @@ from hati.studies.probe.finding import (
     inconclusive,
     mean_property,
     median_interval,
-    median_property,
     pooled,
     ratio_property,
     undisturbed,
 )
+from hati.studies.probe.intervals import median_property, median_ratio_property, rate_property
 from hati.studies.probe.noise import GapMode, Gaps, gaps_of, mode_of
 
 RATE_METHOD = "cpu-time-3"
@@ -277,7 +275,7 @@ def _elsewhere(owns: Sequence[float]) -> str:
 
 
 LEVELS_METHOD = "chase-segments-3"
-BANDWIDTH_METHOD = "triad-2"
+BANDWIDTH_METHOD = "triad-3"
 _LEAST_STEP = 0.35
 """The least step between levels in the logarithm of latencies: a factor of 1.4."""
 _PENALTY = 0.25
@@ -320,12 +318,13 @@ def memory_levels(raw: Raw) -> tuple[Property, ...]:
 def bandwidth(raw: Raw) -> tuple[Property, ...]:
     """The bytes per second that all processes move together in a triad; ``triad_ns`` has a row for each process.
 
+    Each of its times is of a quarter of a pass over the arrays, ``moved_bytes``.
+
     ``others`` is the fraction of the time of their CPUs that others used.
     """
     moved, times = float(raw["moved_bytes"][0]), each(raw, "triad_ns")
     rates = np.sum([moved / own for own in times], axis=0)
-    low, high = median_interval(rates)
-    return undisturbed(raw, Property("mem.bandwidth", float(np.median(rates)) * 1e9, "B/s", (low * 1e9, high * 1e9)))
+    return undisturbed(raw, median_property("mem.bandwidth", rates * 1e9, "B/s"))
 
 
 def _crossing(
@@ -404,12 +403,11 @@ def _value(of: Property) -> float:
     return of.value or 0.0
 
 
-DISK_METHOD = "durable-rates-2"
-NETWORK_METHOD = "acknowledged-2"
+DISK_METHOD = "durable-rates-3"
+NETWORK_METHOD = "acknowledged-3"
 _BLOCK, _SMALL = 2.0**20, 4096.0
 _MOST_MOVED = 0.5
 """The bytes of others for each own one; a file system also writes a journal."""
-_PARTS = 8
 
 
 def disk(raw: Raw) -> tuple[Property, ...]:
@@ -429,7 +427,7 @@ def disk(raw: Raw) -> tuple[Property, ...]:
         missing = (inconclusive("disk.direct_read", "us", reason), inconclusive("disk.iops", "1/s", reason))
         return (*_alone_on_disk(raw, *found), *missing)
     direct = median_property("disk.direct_read", raw["direct_read_ns"] / 1e3, "us")
-    effect = Property("disk.cache_effect", (direct.value or 0.0) / (found[2].value or 1.0), "1")
+    effect = median_ratio_property("disk.cache_effect", raw["direct_read_ns"], raw["cached_read_ns"])
     return _alone_on_disk(raw, *found, direct, _rate("disk.iops", 1.0, raw["direct_read_ns"], "1/s"), effect)
 
 
@@ -445,14 +443,8 @@ def _alone_on_disk(raw: Raw, *found: Property) -> tuple[Property, ...]:
 
 
 def _rate(name: str, amount: float, times: FloatArray, unit: str) -> Property:
-    """What operations move per second, each ``amount`` in ``times`` ns, shape (n,), n >= 2.
-
-    The interval is Student's over the means of eight parts, as a factor: neighbours in time are alike.
-    """
-    means, mean = [part.mean() for part in np.array_split(times, min(_PARTS, times.size))], float(times.mean())
-    error = float(np.std(means, ddof=1)) / math.sqrt(len(means)) / mean
-    rate, factor = amount / mean * 1e9, math.exp(t_margin(CONFIDENCE, len(means) - 1) * error)
-    return Property(name, rate, unit, (rate / factor, rate * factor))
+    """What operations move per second, each ``amount`` in ``times`` ns, shape (n,), n >= 2."""
+    return rate_property(name, np.full(times.size, amount), times, unit)
 
 
 def link_properties(raw: Raw) -> dict[str, Property]:
@@ -467,17 +459,14 @@ def network(raw: Raw, prefix: str = "net.loopback") -> tuple[Property, ...]:
     left out. ``others`` is as in ``remote_link``.
     """
     trips = median_property(f"{prefix}_round_trip", raw["round_trip_ns"] / 1e3, "us")
-    rates: FloatArray = (raw["acknowledged_bytes"] / raw["window_ns"])[1:]
-    if rates.size < 3:
+    arrived, times = raw["acknowledged_bytes"][1:], raw["window_ns"][1:]
+    if times.size < 3:
         few = inconclusive(f"{prefix}_bandwidth", "B/s", "the stream has fewer than three windows")
         return (*undisturbed(raw, trips), few)
-    total = float(pooled(raw, "acknowledged_bytes")[1:].sum() / pooled(raw, "window_ns")[1:].sum())
-    low, high = median_interval(rates)
-    interval = (min(low, total) * 1e9, max(high, total) * 1e9)
-    return undisturbed(raw, trips, Property(f"{prefix}_bandwidth", total * 1e9, "B/s", interval))
+    return undisturbed(raw, trips, rate_property(f"{prefix}_bandwidth", arrived, times, "B/s"))
 
 
-LINK_METHOD = "remote-3"
+LINK_METHOD = "remote-4"
 _FEWEST_STREAMS = 3
 
 
@@ -497,8 +486,5 @@ def remote_link(raw: Raw, prefix: str) -> tuple[Property, ...]:
     if times.size < _FEWEST_STREAMS or times.min() <= 0.0:
         few = inconclusive(name, "B/s", "the streams are too few, or shorter than a round trip")
         return (*undisturbed(raw, trips), few, loss)
-    rates = float(raw["stream_bytes"][0]) / times * 1e9
-    total = float(raw["stream_bytes"][0]) * times.size / float(times.sum()) * 1e9
-    low, high = median_interval(rates)
-    bandwidth = Property(name, total, "B/s", (min(low, total), max(high, total)))
+    bandwidth = _rate(name, float(raw["stream_bytes"][0]), times, "B/s")
     return (*undisturbed(raw, trips, bandwidth), loss)

@@ -111,11 +111,6 @@ def quantile_interval(values: FloatArray, probability: float) -> tuple[float, fl
     return float(ordered[max(0, low - 1)]), float(ordered[min(high, ordered.size - 1)])
 
 
-def median_property(name: str, values: FloatArray, unit: str) -> Property:
-    """The median of values, shape (n,), n >= 1."""
-    return Property(name, float(np.median(values)), unit, median_interval(values))
-
-
 def mean_property(name: str, values: FloatArray, unit: str) -> Property:
     """The mean of values, shape (n,), n >= 2, with Student's interval."""
     mean, error = float(np.mean(values)), float(np.std(values, ddof=1)) / math.sqrt(values.size)

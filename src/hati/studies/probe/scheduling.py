@@ -14,16 +14,15 @@ from hati.studies.probe.finding import (
     inconclusive,
     mean_property,
     median_interval,
-    median_property,
-    quantile_interval,
     ratio_property,
 )
+from hati.studies.probe.intervals import median_property, series_quantile_interval
 from hati.studies.probe.noise import Gaps, gaps_of
 
-WAKEUP_METHOD = "timer-lateness-1"
-SWITCH_METHOD = "pipe-pair-1"
+WAKEUP_METHOD = "timer-lateness-2"
+SWITCH_METHOD = "pipe-pair-2"
 WEIGHTS_METHOD = "cpu-time-ratio-1"
-RESERVE_METHOD = "fifo-gaps-1"
+RESERVE_METHOD = "fifo-gaps-2"
 BALANCE_METHOD = "spread-2"
 
 WEIGHT_STEPS = 5
@@ -49,7 +48,7 @@ def wakeup(raw: Raw, clock_cost: float) -> tuple[Property, ...]:
     late = np.maximum(raw["late_ns"] - clock_cost, 0.0) / 1e3
     found = (
         median_property("sched.wakeup", late, "us"),
-        Property("sched.wakeup_p99", float(np.quantile(late, 0.99)), "us", quantile_interval(late, 0.99)),
+        Property("sched.wakeup_p99", float(np.quantile(late, 0.99)), "us", series_quantile_interval(late, 0.99)),
     )
     others = float(raw["others"][0])
     if others > _BUSY:
