@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import psutil
 import pytest
 
 from hati.probing import Executed, Setting
@@ -59,6 +61,23 @@ def test_settings_are_held_while_a_command_runs(hati_here: Hati, root: Path) -> 
     assert done.status == 7
     assert values(root) == ["schedutil", "1"]
     assert hati_here("probe", "--fit", "--apply", "--", "no-such-program").status == 2
+
+
+def test_a_command_ends_with_the_hati_that_was_killed(hati_here: Hati, root: Path) -> None:
+    sleeping = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
+    words = ("probe", "--fit", "--apply", "--", sys.executable, "-c", sleeping)
+    with subprocess.Popen([sys.executable, "-m", "hati", *words], stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        command = psutil.Process(int(holder.stdout.readline()))
+        assert values(root) == ["performance", "0"]
+        try:
+            holder.kill()
+            command.wait(60.0)
+        finally:
+            with suppress(psutil.NoSuchProcess):
+                command.kill()
+    assert "restored 2 settings" in hati_here("probe", "--undo").err
+    assert values(root) == ["schedutil", "1"]
 
 
 def test_what_was_held_before_a_command_stays_held(hati_here: Hati, root: Path) -> None:

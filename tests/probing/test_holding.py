@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -12,7 +13,15 @@ from machine_root import BEFORE, GOVERNOR, HELD, SIBLINGS, TURBO, machine_root, 
 
 from hati.core import InputError
 from hati.probing import NotPermittedError
-from hati.probing.holding import hold, reserve_of, restore, restore_abandoned, round_robin_slice_of, steady_settings
+from hati.probing.holding import (
+    hold,
+    refuse_holder,
+    reserve_of,
+    restore,
+    restore_abandoned,
+    round_robin_slice_of,
+    steady_settings,
+)
 
 
 @pytest.fixture
@@ -111,6 +120,27 @@ def test_a_killed_holder_is_made_good_and_a_living_one_left_alone(root: Path) ->
     assert restore_abandoned(root) == ()
     with pytest.raises(InputError, match=f"process {os.getpid()} holds the settings"):
         hold((), root=root)
+
+
+def test_a_later_process_with_the_id_of_a_holder_holds_nothing(root: Path) -> None:
+    hold(steady_settings(root), os.getpid(), root)
+    file = root / "run/hati/held-settings.json"
+    kept = json.loads(file.read_text())
+    for each in kept["settings"]:
+        each["holder_began"] -= 1
+    file.write_text(json.dumps(kept))
+    refuse_holder(root)
+    assert len(restore_abandoned(root)) == 4
+    assert values(root) == BEFORE
+
+
+def test_a_holder_that_nobody_has_waited_for_holds_nothing(root: Path) -> None:
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as holder:
+        hold(steady_settings(root), holder.pid, root)
+        assert restore_abandoned(root) == ()
+        holder.kill()
+        os.waitid(os.P_PID, holder.pid, os.WEXITED | os.WNOWAIT)
+        assert len(restore_abandoned(root)) == 4
 
 
 def test_a_damaged_file_is_named(root: Path) -> None:

@@ -27,13 +27,15 @@ _KEPT = "run/hati/held-settings.json"
 class HeldSetting(Struct, frozen=True):
     """A file of the kernel, its previous value, and the held value.
 
-    ``holder`` is the process that restores it (None: none).
+    ``holder`` is the process that restores it (None: none), which began ``holder_began`` clock ticks after the machine:
+    a later process may have its id.
     """
 
     file: str
     before: str
     value: str
     holder: int | None = None
+    holder_began: int | None = None
 
 
 class HeldSettings(Struct, frozen=True):
@@ -84,7 +86,10 @@ def hold(
     _refuse([each for each in kept if each.holder is not None])
     before = tuple(each for each in kept if _read(top / each.file) == each.value)
     known = {(each.file, each.value) for each in before}
-    new = tuple(replace(each, holder=holder) for each in settings if (each.file, each.value) not in known)
+    began = None if holder is None else _beginning(holder)
+    new = tuple(
+        replace(each, holder=holder, holder_began=began) for each in settings if (each.file, each.value) not in known
+    )
     try:
         _keep((*before, *new), top)
         for each in new:
@@ -136,7 +141,19 @@ def refuse_holder(root: Path | None = None) -> None:
 
 
 def _lives(setting: HeldSetting) -> bool:
-    return setting.holder is not None and Path(f"/proc/{setting.holder}").exists()
+    if setting.holder is None:
+        return False
+    began = _beginning(setting.holder)
+    return began is not None and setting.holder_began in {None, began}
+
+
+def _beginning(process: int) -> int | None:
+    """When a process began, in clock ticks after the machine; None if it has ended."""
+    try:
+        state, *fields = Path(f"/proc/{process}/stat").read_text(errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if state == "Z" else int(fields[18])
 
 
 def _refuse(held: Sequence[HeldSetting]) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -26,6 +28,7 @@ from hati.subject import this_machine
 Announce = Callable[[str], None]
 _SIGNALLED = 128
 """Added to the number of the signal that ended a command: its exit status, as in shells."""
+_PR_SET_PDEATHSIG = 1
 
 
 def apply_settings(command: Sequence[str], announce: Announce) -> int:
@@ -58,11 +61,23 @@ def apply_settings(command: Sequence[str], announce: Announce) -> int:
             announce("restore them by `hati probe --undo`")
         return ExitStatus.OK
     try:
-        ended = subprocess.run([*_prefix(), *command], check=False).returncode
+        ended = _ended_with_this(command)
         return ended if ended >= 0 else _SIGNALLED - ended
     finally:
         if held:
             _announce_restored(restore(own=held), announce)
+
+
+def _ended_with_this(command: Sequence[str]) -> int:
+    """Run a command that the kernel kills when this process ends, such as by a kill; return how it ended."""
+    kernel, this = ctypes.CDLL(None), os.getpid()
+
+    def bind() -> None:
+        kernel.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != this:
+            os._exit(_SIGNALLED + signal.SIGKILL)
+
+    return subprocess.run([*_prefix(), *command], check=False, preexec_fn=bind).returncode
 
 
 def undo_settings(announce: Announce) -> None:
