@@ -125,11 +125,22 @@ EXACT = MeasuredNumber("old", 400.0, 400.0, 400.0)
 
 
 def test_at_the_ends_of_measured_cores_their_number_is_the_same() -> None:
-    """More or less capacity than that of two cores is that of two faster or slower ones, never of three."""
+    """More capacity than that of two cores is that of two faster ones, never of three; less is that of a quota."""
     cores = MeasuredNumber("new", 2.0, 1.8, 2.2)
     found = response(predict(service(machine(EXACT, EXACT, cores))))
-    expected = [0.02 / speed * slowdown(2, 60.0 * 0.02 / speed) for speed in (1.0, 1.1, 0.9)]
+    expected = [0.02 / speed * slowdown(cores, 1.2 / speed) for cores, speed in ((2, 1.0), (2, 1.1), (1.8, 1.0))]
     assert [found.value, found.low, found.high] == pytest.approx(expected)
+
+
+def test_a_quota_does_not_slow_a_request_that_is_alone() -> None:
+    quota = MeasuredNumber("new", 1.5, 1.4, 1.6)
+    light = predict(service(machine(EXACT, EXACT, quota), load=0.01))
+    assert response(light).value == pytest.approx(0.02, rel=1e-3)
+    assert light.resources[0].formula == "M/G/1.5-PS"
+    heavy = predict(service(machine(EXACT, EXACT, quota), load=80.0))
+    assert [each.cores for each in heavy.overloads] == [1.5]
+    half = MeasuredNumber("new", 0.5, 0.49, 0.51)
+    assert response(predict(service(machine(EXACT, EXACT, half), load=0.01))).value == pytest.approx(0.04, rel=1e-3)
 
 
 def test_ends_of_measured_cores_that_count_as_whole_change_nothing() -> None:

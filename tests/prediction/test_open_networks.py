@@ -56,6 +56,20 @@ def test_erlang_c_is_that_of_published_tables(cores: int, load: float, waits: fl
     assert erlang_c(cores, load) == pytest.approx(waits, abs=6e-5)
 
 
+@pytest.mark.parametrize(("cores", "load"), [(1.5, 0.02), (1.5, 0.9), (1.5, 1.4), (2.7, 2.0), (7.25, 6.5)])
+def test_a_fraction_of_a_core_slows_requests_that_are_there_together(cores: float, load: float) -> None:
+    """The stationary distribution of a birth and death process whose death rate is min(n, cores)."""
+    numbers = np.arange(4000)
+    logs = np.concatenate(([0.0], np.cumsum(np.log(load / np.minimum(numbers[1:], cores)))))
+    weights = np.exp(logs - logs.max())
+    assert slowdown(cores, load) == pytest.approx(float(numbers @ weights / weights.sum()) / load, rel=1e-9)
+
+
+def test_near_a_whole_number_of_cores_a_fraction_changes_little() -> None:
+    assert slowdown(2.0 + 1e-9, 1.2) == pytest.approx(slowdown(2.0, 1.2), rel=1e-6)
+    assert slowdown(2.0 - 1e-9, 1.2) == pytest.approx(slowdown(2.0, 1.2), rel=1e-6)
+
+
 def test_erlang_c_is_the_sum_over_the_states() -> None:
     cores, load = 7, 5.5
     states = [load**k / math.factorial(k) for k in range(cores)]

@@ -26,12 +26,14 @@ FCFS, PS = Scheduling.FCFS, Scheduling.PS
 LOGNORMAL = Law(LawKind.LOGNORMAL, 1.5)
 
 
-def queue(policy: Scheduling, cores: int, law: Law = EXPONENTIAL, load: float = 0.5) -> ServiceModel:
+def queue(
+    policy: Scheduling, cores: int, law: Law = EXPONENTIAL, load: float = 0.5, usable: float | None = None
+) -> ServiceModel:
     """A queue of which that part is busy."""
     return ServiceModel(
-        (Resource("cpu", policy, cores),),
+        (Resource("cpu", policy, cores, usable=usable),),
         (Component("job", (Demand("cpu", 1.0, law),)),),
-        (OpenWorkload("w", load * cores, (("job", 1.0),)),),
+        (OpenWorkload("w", load * (usable or cores), (("job", 1.0),)),),
     )
 
 
@@ -47,9 +49,9 @@ def routed() -> ServiceModel:
     )
 
 
-def closed() -> ServiceModel:
+def closed(usable: float | None = None) -> ServiceModel:
     return ServiceModel(
-        (Resource("a", FCFS), Resource("b", PS, 2)),
+        (Resource("a", FCFS), Resource("b", PS, 2, usable=usable)),
         (Component("job", (Demand("a", 0.3), Demand("b", 0.7))),),
         (ClosedWorkload("w", 8, 1.5, (("job", 1.0),)),),
     )
@@ -63,6 +65,9 @@ MODELS = {
     "M/D/1-PS": queue(PS, 1, Law(LawKind.CONSTANT, 0.0)),
     "open network": routed(),
     "closed network": closed(),
+    "M/G/1.5-PS": queue(PS, 2, LOGNORMAL, usable=1.5),
+    "M/M/1.5": queue(FCFS, 2, usable=1.5),
+    "closed network with a quota": closed(1.5),
 }
 
 

@@ -129,7 +129,9 @@ def formula_of(resource: Resource) -> str:
     if resource.policy is Scheduling.DELAY:
         return "M/G/∞"
     if resource.policy is Scheduling.PS:
-        return f"M/G/{resource.cores}-PS"
+        return f"M/G/{resource.capacity:.3g}-PS"
+    if resource.usable is not None:
+        return f"M/M/{resource.capacity:.3g}"
     return f"M/M/{resource.cores}, Erlang C" if resource.cores > 1 else "M/M/1"
 
 
@@ -166,7 +168,7 @@ def from_solution(flows: Flows, solution: Solution, reason: str) -> ServicePredi
         ResourcePrediction(
             resource.name,
             PredictedValue(float(rates @ stays[:, position])),
-            PredictedValue(float(busy[position] / (1 if resource.policy is Scheduling.DELAY else resource.cores))),
+            PredictedValue(float(busy[position] / (1 if resource.policy is Scheduling.DELAY else resource.capacity))),
             PredictedValue(float(rates @ at_resources[:, position])),
             solution.formulas[position],
         )
@@ -198,7 +200,8 @@ def _quantiles(flows: Flows, position: int) -> tuple[tuple[float, PredictedValue
         return ()
     column = next(n for n, each in enumerate(model.resources) if each.name == component.demands[0].resource)
     resource, load = model.resources[column], float(flows.open_loads[column])
-    if resource.policy is not Scheduling.FCFS or not is_exponential(flows.stays(column)):
+    known = resource.policy is Scheduling.FCFS and resource.usable is None
+    if not known or not is_exponential(flows.stays(column)):
         return ()
     mean = resource.service(component.demands[0].mean)
     return tuple((p, PredictedValue(response_quantile(p, resource.cores, load, mean))) for p in QUANTILES)
@@ -213,19 +216,33 @@ def erlang_c(cores: int, load: float) -> float:
     >>> erlang_c(1, 0.7)
     0.7
     """
+    blocked = _erlang_b(cores, load)
+    return blocked / (1.0 - load / cores * (1.0 - blocked))
+
+
+def _erlang_b(cores: int, load: float) -> float:
     blocked = 1.0
     for k in range(1, cores + 1):
         blocked = load * blocked / (k + load * blocked)
-    return blocked / (1.0 - load / cores * (1.0 - blocked))
+    return blocked
 
 
 def slowdown(cores: float, load: float) -> float:
     """The mean response time divided by the mean service time, in M/M/c and in M/G/c with processor sharing.
 
     The same formula serves both: a processor-sharing station is insensitive to the law of its service times (Baskett,
-    Chandy, Muntz and Palacios 1975; Kelly 1979, section 3.3). A delay, with infinitely many cores, has 1.
+    Chandy, Muntz and Palacios 1975; Kelly 1979, section 3.3). A delay, with infinitely many cores, has 1. With a
+    fraction of a core, n requests together are served at the rate min(n, cores): beyond the whole cores the number of
+    requests is geometric.
     """
-    return 1.0 if math.isinf(cores) else 1.0 + erlang_c(int(cores), load) / (cores - load)
+    if math.isinf(cores):
+        return 1.0
+    whole, busy = int(cores), load / cores
+    if whole == cores:
+        return 1.0 + erlang_c(whole, load) / (cores - load)
+    blocked, idle = _erlang_b(whole, load), 1.0 - busy
+    beyond = blocked * (whole / idle + 1.0 / idle**2) / cores
+    return (1.0 - blocked + beyond) / (1.0 + blocked * busy / idle)
 
 
 def waiting_time(rate: float, mean: float, second_moment: float) -> float:

@@ -32,6 +32,7 @@ from hati.prediction import (
     PredictedValue,
     ProbedMachine,
     RequestPrediction,
+    Resource,
     ResourcePrediction,
     Scheduling,
     ServiceModel,
@@ -101,7 +102,7 @@ class OverloadJson(Struct, frozen=True):
 
     resource: str
     busy: float
-    cores: int
+    cores: float
 
 
 class ProbedMachineJson(Struct, frozen=True):
@@ -174,7 +175,8 @@ def _workloads(model: ServiceModel) -> str:
 
 def _overloaded(prediction: ServicePrediction) -> str:
     found = [
-        f"`{each.resource}` would need {general(each.busy)} of its {each.cores} {'cores' if each.cores > 1 else 'core'}"
+        f"`{each.resource}` would need {general(each.busy)} of its {general(each.cores)} "
+        f"{'cores' if each.cores > 1 else 'core'}"
         for each in prediction.overloads
     ]
     return f"Overloaded: {listed(found)}. Response times grow without limit."
@@ -261,12 +263,16 @@ def _resource(model: ServiceModel, each: ResourcePrediction) -> tuple[Cell, ...]
     delay = _is_delay(model, each.name)
     return (
         each.name,
-        None if delay else model.resource(each.name).cores,
+        None if delay else _cores(model.resource(each.name)),
         shown(each.throughput),
         None if delay else shown(each.utilisation, 100.0),
         shown(each.number),
         each.formula,
     )
+
+
+def _cores(resource: Resource) -> Cell:
+    return resource.cores if resource.usable is None else Shown(general(resource.usable), resource.usable)
 
 
 def shown(found: PredictedValue, factor: float = 1.0) -> Shown:

@@ -122,7 +122,8 @@ class Resource(Struct, frozen=True):
     """A resource with its cores and their ``speed``, relative to the core for which demands are stated.
 
     ``overhead`` is the fraction by which virtualisation lengthens each demand. A delay has no limit of cores.
-    ``measured`` is the machine on which cores and speed were measured, None if the model states them.
+    ``measured`` is the machine on which cores and speed were measured, None if the model states them. ``usable`` is the
+    number of cores that a quota permits to be busy on average (None: all).
 
     Raises:
         ModelError: for numbers out of range.
@@ -134,6 +135,7 @@ class Resource(Struct, frozen=True):
     speed: float = 1.0
     overhead: float = 0.0
     measured: ProbedMachine | None = None
+    usable: float | None = None
 
     def __post_init__(self) -> None:
         at = ("resources", self.name)
@@ -142,11 +144,16 @@ class Resource(Struct, frozen=True):
         _positive(self.speed, f"the speed of resource {self.name!r}", *at, "speed")
         _not_negative(self.overhead, f"the overhead of resource {self.name!r}", *at, "overhead")
 
+    @property
+    def capacity(self) -> float:
+        """The number of cores that it may keep busy on average."""
+        return self.cores if self.usable is None else self.usable
+
     def on(self, machine: ProbedMachine) -> Resource:
         """The resource on a measured machine, whose speed includes the cost of virtualisation.
 
-        A quota may leave a fraction of a core: the next whole number of cores is then slower, so that the capacity is
-        that of the machine.
+        A quota may leave a fraction of a core: of more than one core, it limits only requests that are there together,
+        and less than one core is a slower one.
         """
         usable = machine.cores.value
         nearest = max(1, round(usable))
@@ -158,8 +165,11 @@ class Resource(Struct, frozen=True):
 
     def _on(self, machine: ProbedMachine, cores: int) -> Resource:
         part = machine.cores.value / cores
-        speed = machine.speed * (1.0 if _is_whole(part) else part)
-        return Resource(self.name, self.policy, cores, speed, measured=machine)
+        if _is_whole(part):
+            return Resource(self.name, self.policy, cores, machine.speed, measured=machine)
+        if cores == 1 or part > 1.0:
+            return Resource(self.name, self.policy, cores, machine.speed * part, measured=machine)
+        return Resource(self.name, self.policy, cores, machine.speed, measured=machine, usable=machine.cores.value)
 
     def service(self, demand: float) -> float:
         """The time that a demand takes here without other requests."""
@@ -426,8 +436,8 @@ class Flows(Struct, frozen=True, dict=True):
 
     @cached_property
     def cores(self) -> FloatArray:
-        """The cores of each resource; infinite for a delay."""
-        return np.array([np.inf if r.policy is Scheduling.DELAY else float(r.cores) for r in self.model.resources])
+        """The cores that each resource may keep busy; infinite for a delay."""
+        return np.array([np.inf if r.policy is Scheduling.DELAY else float(r.capacity) for r in self.model.resources])
 
     @cached_property
     def open_loads(self) -> FloatArray:

@@ -50,4 +50,5 @@ def _specify(container: ET.Element, identity: str, kind: str, resource: Resource
     )
     ET.SubElement(own, "schedulingPolicy", {"href": f"{_TYPES}{_POLICIES[resource.policy]}"})
     ET.SubElement(own, "activeResourceType_ActiveResourceSpecification", {"href": f"{_TYPES}{kind}"})
-    ET.SubElement(own, "processingRate_ProcessingResourceSpecification", {"specification": _number(resource.speed)})
+    rate = resource.speed * resource.capacity / resource.cores  # Palladio has whole replicas only
+    ET.SubElement(own, "processingRate_ProcessingResourceSpecification", {"specification": _number(rate)})

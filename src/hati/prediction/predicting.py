@@ -120,7 +120,7 @@ def _predicted(
 def overloaded(flows: Flows) -> tuple[Overload, ...]:
     """The resources of which open workloads need all cores or more."""
     return tuple(
-        Overload(resource.name, float(busy), resource.cores)
+        Overload(resource.name, float(busy), resource.capacity)
         for resource, busy, cores in zip(flows.model.resources, flows.open_loads, flows.cores, strict=True)
         if busy >= cores
     )

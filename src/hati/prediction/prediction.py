@@ -82,7 +82,7 @@ class Overload(Struct, frozen=True):
 
     resource: str
     busy: float
-    cores: int
+    cores: float
 
 
 class ServicePrediction(Struct, frozen=True):
@@ -121,15 +121,15 @@ def ends_of(model: ServiceModel) -> list[tuple[ServiceModel, ServiceModel]]:
     machines = [each.measured for each in model.resources if each.measured is not None]
     numbers = dict.fromkeys(number for each in machines for number in (each.cores, each.rate, each.reference))
     pairs = ((_at(model, number, number.low), _at(model, number, number.high)) for number in numbers)
-    return [pair for pair in pairs if any(_speeds(each) != _speeds(model) for each in pair)]
+    return [pair for pair in pairs if any(_rates(each) != _rates(model) for each in pair)]
 
 
 def _at(model: ServiceModel, number: MeasuredNumber, value: float) -> ServiceModel:
     return msgspec.structs.replace(model, resources=tuple(each.given(number, value) for each in model.resources))
 
 
-def _speeds(model: ServiceModel) -> list[float]:
-    return [each.speed for each in model.resources]
+def _rates(model: ServiceModel) -> list[tuple[float, float]]:
+    return [(each.speed, each.capacity) for each in model.resources]
 
 
 def _combined(found: Any, ends: Sequence[tuple[Any, ...]]) -> Any:

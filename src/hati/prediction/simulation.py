@@ -321,9 +321,11 @@ class Station(Protocol):
 def station_of(resource: Resource, environment: Environment) -> Station:
     """The station of a resource."""
     if resource.policy is Scheduling.FCFS:
-        return _Queue(environment, resource.cores)
+        if resource.usable is None:
+            return _Queue(environment, resource.cores, _Delay(environment))
+        return _Queue(environment, resource.cores, _SharedProcessor(environment, resource.usable))
     if resource.policy is Scheduling.PS:
-        return _SharedProcessor(environment, resource.cores)
+        return _SharedProcessor(environment, resource.capacity)
     return _Delay(environment)
 
 
@@ -338,17 +340,17 @@ class _Delay:
 
 
 class _Queue:
-    """First come, first served, by several cores."""
+    """First come, first served, by several cores; those that are served stay at a station of their own."""
 
-    def __init__(self, environment: Environment, cores: int) -> None:
+    def __init__(self, environment: Environment, cores: int, served: Station) -> None:
         from simpy import Resource as Cores
 
-        self._environment, self._cores = environment, Cores(environment, cores)
+        self._cores, self._served = Cores(environment, cores), served
 
     def visit(self, time: float) -> Process:
         with self._cores.request() as core:
             yield core
-            yield self._environment.timeout(time)
+            yield from self._served.visit(time)
 
 
 class _SharedProcessor:
@@ -358,7 +360,7 @@ class _SharedProcessor:
     has grown by the visit's service time, so that visits end in the order of these sums.
     """
 
-    def __init__(self, environment: Environment, cores: int) -> None:
+    def __init__(self, environment: Environment, cores: float) -> None:
         self._environment, self._cores = environment, cores
         self._attained, self._at, self._planned = 0.0, 0.0, 0
         self._visits: list[tuple[float, int, Event]] = []
