@@ -304,7 +304,7 @@ def test_runs_that_are_never_steady_are_named(hati: Hati, tmp_path: Path) -> Non
     assert len(parse["after"]["warm_up"]["unsteady"]) == 5
     assert other["after"]["warm_up"]["unsteady"] == []
     assert "warning: after: 5 of 10 runs are not steady (parse; the first: its level still changes by more" in done.err
-    assert "slower (not steady)" in hati("compare", "a.json", "b.json").out
+    assert "slower (not steady)" in hati("compare", "a.json", "b.json", env={"COLUMNS": "100"}).out
     cases = ET.fromstring(hati("compare", "a.json", "b.json", "--format", "junit").out)
     assert "not steady" in str(next(cases.iter("failure")).get("message"))
 

@@ -116,6 +116,14 @@ def test_the_change_and_the_geometric_mean_are_always_shown(hati: Hati, runs: Pa
     assert "geomean of 2 (memory)" in out
 
 
+def test_each_change_has_its_interval(hati: Hati, runs: Path) -> None:
+    words = ("compare", "old?.txt", "new?.txt", "--benchmark", "*Sort", "--metric", "time", "--fail-on", "none")
+    ((low, high),) = (row["interval"] for row in hati(*words, "--format", "json").json)
+    out = hati(*words, env={"COLUMNS": "120"}).out
+    assert "interval" in out
+    assert f"+{100.0 * (low - 1.0):.3g} to +{100.0 * (high - 1.0):.3g}" in out
+
+
 @pytest.mark.parametrize(
     ("chosen", "names"),
     [

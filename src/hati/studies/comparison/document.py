@@ -8,7 +8,7 @@ from typing import Annotated
 
 from msgspec import UNSET, Struct, UnsetType
 
-from hati.core import Better, Configuration, Workload, replace
+from hati.core import Better, Configuration, Workload
 from hati.core.wording import listed
 from hati.document.document import (
     Align,
@@ -95,9 +95,8 @@ def cluster_rows(row: Comparison) -> list[tuple[Cell, ...]]:
             f"  cluster {_shares(part)}",
             _centre(part.before, row),
             _centre(part.after, row),
-            None,
             change_text(part.change),
-            None if part.change.q_value is None else Shown(p_text(part.change.q_value), part.change.q_value),
+            _interval(part.change),
             str(part.before.runs) if part.before.runs == part.after.runs else f"{part.before.runs}+{part.after.runs}",
             f"{part.change.verdict.value}, share" if part.share_moved else part.change.verdict.value,
         )
@@ -182,7 +181,6 @@ def _cell(one: TwoSampleTest) -> Cell:
 
 _NAMED = 3
 _MOST_JOINED = 5
-_P = "p"
 _UNSTEADY, _ONE_SIDED = "not steady", "one-sided warm-up"
 
 
@@ -254,39 +252,27 @@ def comparison_table(found: Comparisons) -> Table:
     one = len(metrics) == 1
     rows: list[tuple[Cell, ...]] = []
     for row in found.rows:
-        rows += [_row(row, benchmark_name(row) if one else comparison_name(row), found), *cluster_rows(row)]
+        rows += [_row(row, benchmark_name(row) if one else comparison_name(row)), *cluster_rows(row)]
     means = tuple(
         _mean_row(name if len(metrics) > 1 else "", ratio, _with_ratio(found, name))
         for name, ratio in found.mean_ratios.items()
     )
     columns = (
-        *columns_of("benchmark | > before | > after"),
-        _noise_column(found),
-        Column("change", align=Align.RIGHT),
-        Column(_P, align=Align.RIGHT),
+        *columns_of("benchmark | > before | > after | > change"),
+        Column(f"{percent(1.0 - found.alpha)} interval", "%", align=Align.RIGHT),
         *columns_of("> n | verdict"),
     )
     title = f"Comparison of {metrics.pop()}" if len(metrics) == 1 else "Comparison"
-    return _without_empty(Table(title, columns, (*rows, *means), _notes(found)), _P)
+    return Table(title, columns, (*rows, *means), _notes(found))
 
 
-def _without_empty(table: Table, name: str) -> Table:
-    """The table without the column of that name where all of its cells are empty."""
-    place = [column.name for column in table.columns].index(name)
-    if any(row[place] is not None for row in table.rows):
-        return table
-    rows = tuple(row[:place] + row[place + 1 :] for row in table.rows)
-    return replace(table, columns=table.columns[:place] + table.columns[place + 1 :], rows=rows)
-
-
-def _row(row: Comparison, name: str, found: Comparisons) -> tuple[Cell, ...]:
+def _row(row: Comparison, name: str) -> tuple[Cell, ...]:
     return (
         name,
         quantity(row.before.mean, row.metric.unit),
         quantity(row.after.mean, row.metric.unit),
-        _interval(row) if _with_intervals(found) else _spread(row),
         change_text(row.change),
-        None if row.change.q_value is None else Shown(p_text(row.change.q_value), row.change.q_value),
+        _interval((row.within_process or row).change),
         _runs(row),
         _verdict(row),
     )
@@ -371,27 +357,9 @@ def _sentence(found: Change) -> str:
     return f"{described}; {needed} would decide {WITH_POWER}"
 
 
-def _noise_column(found: Comparisons) -> Column:
-    if not _with_intervals(found):
-        return Column("±", "%", align=Align.RIGHT)
-    return Column(f"{percent(1.0 - found.alpha)} interval", "%", align=Align.RIGHT)
-
-
-def _with_intervals(found: Comparisons) -> bool:
-    """Whether the table shows intervals of changes rather than the variation of means."""
-    return found.intervals is not IntervalMethod.T or any(row.within_process for row in found.rows)
-
-
-def _interval(row: Comparison) -> Cell:
-    """The interval of the change, in percent."""
-    interval = (row.within_process or row).change.interval
-    return None if interval is None else interval_text(interval)
-
-
-def _spread(row: Comparison) -> Cell:
-    """The larger half-width of both means' intervals."""
-    found = max((side.spread for side in (row.before, row.after) if side.spread is not None), default=None)
-    return None if found is None else Shown(general(100.0 * found, 2), found)
+def _interval(found: Change) -> Cell:
+    """The interval of a change, in percent."""
+    return None if found.interval is None else interval_text(found.interval)
 
 
 def _runs(row: Comparison) -> Cell:
@@ -411,16 +379,16 @@ def _with_ratio(found: Comparisons, metric: str) -> int:
 
 def _mean_row(metric: str, ratio: float, number: int) -> tuple[Cell, ...]:
     of = f" ({metric})" if metric else ""
-    return (f"geomean of {number}{of}", None, None, None, Shown(change(ratio - 1.0), ratio), None, None, None)
+    return (f"geomean of {number}{of}", None, None, Shown(change(ratio - 1.0), ratio), None, None, None)
 
 
 def _notes(found: Comparisons) -> tuple[str, ...]:
     seen = [row.change.detectable for row in found.rows if row.change.detectable is not None]
     notes = [
-        f"Each run counts as {statistics_text(found)}; {_noise_note(found)}; "
+        f"Each run counts as {statistics_text(found)}; {_interval_note(found)}; "
         f"n: the runs of each sample, of those that would decide {WITH_POWER}.",
         f"Slower or faster: the change is significant at {percent(found.alpha)} over all comparisons (false discovery "
-        f"rate; p is corrected for it) and not shown to be within {percent(found.margin)}. Same: it is shown to be "
+        f"rate) and not shown to be within {percent(found.margin)}. Same: it is shown to be "
         "within.",
     ]
     notes += within_process_notes(found.rows)
@@ -468,9 +436,7 @@ def _left_out(name: str, rows: Sequence[tuple[Comparison, Side]]) -> str:
     return f"{name} {observations:,} observations, in {runs} of {of} runs ({listed(names, _NAMED)})"
 
 
-def _noise_note(found: Comparisons) -> str:
-    if not _with_intervals(found):
-        return f"± is {percent(1.0 - found.alpha)} confidence"
+def _interval_note(found: Comparisons) -> str:
     if found.intervals is IntervalMethod.T:
         return f"intervals of the change have {percent(1.0 - found.alpha)} confidence"
     return f"intervals of the change are by the bootstrap of runs (seed {found.seed}), verdicts and p by Student's t"
