@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from html_page import Page, assert_alone, assert_described
 
-from hati.core import Assignment, Metric, Revision, RevisionKind
+from hati.core import Assignment, Metric, Revision, RevisionKind, replace
 from hati.render import document_html
 from hati.studies.regression import HistoryConclusion, Series, histories
 from hati.studies.regression.document import histories_document, history_figures
@@ -64,6 +64,15 @@ def test_box_plots_are_drawn_where_a_space_was_measured() -> None:
     assert "smallest" in json.dumps(drawn["series-0"])
     assert "smallest" not in json.dumps(drawn["series-1"])
     assert "1 of 1 series was shown to change its level" in page.words
+
+
+def test_charts_name_revisions_as_tables_do() -> None:
+    series = (stepped(""),)
+    found = replace(replayed(series), names={"r1": "r1 (v1.2)"})
+    [figure] = history_figures([(series[0], concluded(*series)[0])], found)
+    assert figure is not None
+    assert [point.position for point in figure.points[:3]] == ["r0", "r1 (v1.2)", "r2"]
+    assert figure.points[1].quantiles is not None
 
 
 def test_levels_and_steps_are_those_of_the_conclusion() -> None:

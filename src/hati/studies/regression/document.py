@@ -395,18 +395,16 @@ class HistoryFigure(NamedTuple):
     steps: tuple[HistoryStep, ...]
 
 
-def history_figure(
-    series: Series, concluded: HistoryConclusion, spreads: Mapping[str, RevisionSpread] | None = None
-) -> HistoryFigure:
-    """The data of one series' chart; ``spreads`` are the distributions over the space by position."""
-    spreads = spreads or {}
+def history_figure(series: Series, concluded: HistoryConclusion, replayed: Replayed | None = None) -> HistoryFigure:
+    """The data of one series' chart; of revisions, with their names and the distributions over the space."""
+    spreads, names = _spreads(series, replayed), {} if replayed is None else replayed.names
     quantiles = [spreads[name].quantiles if name in spreads else None for name in series.positions]
     known = [value for each in quantiles if each for value in each]
     unit, factor = tidy(series.metric.unit, [*series.values.tolist(), *known])
     margins = _ERRORS * series.errors if len(series.errors) else np.full(len(series), np.nan)
     points = tuple(
         HistoryPoint(
-            name,
+            names.get(name, name),
             float(value) * factor,
             None if np.isnan(margin) else float(value - margin) * factor,
             None if np.isnan(margin) else float(value + margin) * factor,
@@ -431,7 +429,7 @@ def history_figures(
     ordered = sorted(range(len(pairs)), key=lambda place: (not pairs[place][1].change_points, place))
     drawn = set(ordered[:_MOST])
     return tuple(
-        history_figure(series, concluded, _spreads(series, replayed)) if place in drawn else None
+        history_figure(series, concluded, replayed) if place in drawn else None
         for place, (series, concluded) in enumerate(pairs)
     )
 
