@@ -31,7 +31,7 @@ from hati.gateway.messages import (
     ResultMessage,
 )
 from hati.steering import Client, ClientKind, Queue, Requirements, SteeringDecision, choose
-from hati.store import BatchState, EntryKind, SqlStore, ledger_aside, open_store, schema
+from hati.store import BatchState, EntryKind, SqlStore, ledger_reports, open_store, schema
 from hati.store.ledger_batches import VOLUNTEERS_ATTEMPTS
 from hati.store.ledger_claims import ELSEWHERE_SECONDS
 from ledgers import statements
@@ -398,8 +398,8 @@ def test_a_batch_that_is_signed_no_more_goes_back_to_its_campaign_and_no_machine
 
 
 def test_results_that_do_not_count_are_bounded(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ledger_aside, "MACHINE_ASIDE", 3)
-    monkeypatch.setattr(ledger_aside, "ALL_ASIDE", 5)
+    monkeypatch.setattr(ledger_reports, "MACHINE_ASIDE", 3)
+    monkeypatch.setattr(ledger_reports, "ALL_ASIDE", 5)
     release(place.project, place.file, 3)
     names = ["one", "two", "three"]
     tokens = [place.register(name) for name in names]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hati.core import Evidence, Outcome, StudyId, replace
 from hati.testing.conformance import a_run
-from hati.wiring.known.kept import inputs_of, kept
+from hati.wiring.screening.concluding import inputs_of, kept
 
 STUDY = StudyId("screening", "{}", 1, "here")
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 from hati.core import StudyId
 from hati.store import StudyRecord
-from hati.wiring.known.projects import stored_projects
+from hati.wiring.known.named import stored_projects
 
 
 def test_studies_without_a_subject_are_not_left_out(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from hati.space import Option, Space
 from hati.studies.screening import ModelScreening, choose_followed, screening
 from hati.studies.screening.warnings import Remedies
 from hati.testing import FakeEngine, MemoryStore
-from hati.wiring.known import kept as keeping
-from hati.wiring.known.kept import inputs_of, kept
+from hati.wiring.screening import concluding
+from hati.wiring.screening.concluding import inputs_of, kept
 
 LEVELS = Space((*space(4).options, Option("level", (1.0, 2.0, 5.5, 7.0), default=1.0)))
 
@@ -73,5 +73,5 @@ def test_advice_changes_warnings_alone() -> None:
 def test_other_code_analyses_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = inputs_of(measured(study(space(6), 20)))
     assert kept(tmp_path / "one", int, ("a", runs), lambda: 1) == 1
-    monkeypatch.setattr(keeping, "_code", lambda: ("another version",))
+    monkeypatch.setattr(concluding, "_code", lambda: ("another version",))
     assert kept(tmp_path / "one", int, ("a", runs), lambda: 2) == 2

@@ -200,7 +200,7 @@ def _narrowed(place: Workplace, classes: str | None) -> Workplace:
         place = narrow_to_machines(place, say)
     if classes is None:
         return place
-    from hati.wiring.machine_classes import over_classes
+    from hati.wiring.machine_options import over_classes
 
     return over_classes(place, classes)
 

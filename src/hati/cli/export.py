@@ -102,7 +102,7 @@ def export(
 def _own_studies(path: Path, place: SqlStore) -> tuple[str, ...] | None:
     """The studies of this project; None where all are, or where there is no project. Say which are left out."""
     from hati.core.wording import listed
-    from hati.wiring.known.projects import stored_projects
+    from hati.wiring.known.named import stored_projects
 
     found = stored_projects(path, place)
     if not found.others:

@@ -111,8 +111,7 @@ def studies(
         return
     from hati.harness.document import ListedStudy, studies_table
     from hati.wiring import existing_store
-    from hati.wiring.known.named import shown_keys
-    from hati.wiring.known.projects import subject_of
+    from hati.wiring.known.named import shown_keys, subject_of
     from hati.wiring.study_types import verb_of
 
     place = existing_store(path, store)

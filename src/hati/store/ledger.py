@@ -18,7 +18,6 @@ from sqlalchemy import Connection, Engine, Row, delete, select
 from hati.core import Batch, Job, Run, StudyId
 from hati.steering import Choose, Client, ClientKind, LedgerStatus, Requirements
 from hati.store import schema
-from hati.store.ledger_aside import set_aside
 from hati.store.ledger_batches import (
     ANY_OVERDUE,
     ATTEMPT,
@@ -72,7 +71,7 @@ from hati.store.ledger_queues import (
     read_steering,
     requirements_of,
 )
-from hati.store.ledger_reports import keep_report, read_waiting_reports
+from hati.store.ledger_reports import keep_report, read_waiting_reports, set_aside
 from hati.store.ledger_status import read_reporters, read_status
 from hati.store.statements import AT_ONCE, change, in_pieces, row_of
 from hati.store.transactions import Transactions, repeated

@@ -1,4 +1,4 @@
-"""Results on which several machines have to agree: their reports, and the one that counts."""
+"""Results that several machines report, of which one counts; late ones and duplicates, which do not."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, Row, bindparam, select, text
+from sqlalchemy import Connection, Row, bindparam, delete, select, text
 
 from hati.core import Run
 from hati.steering import Client, MachineReport, most_reports, quorum_of, report_of, reports_needed
 from hati.store import schema
-from hati.store.ledger_aside import set_aside
 from hati.store.ledger_entries import EntryKind, Verdict, append, run_content
 from hati.store.ledger_queues import requirements_of
 from hati.store.statements import in_pieces
@@ -122,3 +121,34 @@ def _hardware(connection: Connection, machine: str) -> str:
     """The class of a machine; its own where it is not known."""
     found = connection.scalar(_CLIENT, {"machine": machine})
     return (found and msgspec.json.decode(found, type=Client).hardware) or machine
+
+
+MACHINE_ASIDE, ALL_ASIDE = 100, 1000
+"""How many results that do not count are kept, of each machine and in all."""
+ASIDE_BYTES = 2**16
+"""The largest result that does not count and is kept with its values, as JSON."""
+_OLDEST = text("""
+    SELECT number FROM ledger WHERE what IN ('late', 'duplicate') ORDER BY number DESC LIMIT 1 OFFSET :kept
+""")
+_OLDEST_OF_MACHINE = text("""
+    SELECT ledger.number FROM attempt JOIN ledger ON ledger.batch = attempt.batch
+    WHERE attempt.machine = :machine AND ledger.what IN ('late', 'duplicate')
+    AND ledger.content LIKE '{"attempt": ' || attempt.number || ',%'
+    ORDER BY ledger.number DESC LIMIT 1 OFFSET :kept
+""")
+
+
+def set_aside(
+    connection: Connection, at: float, what: EntryKind, batch: int, machine: str, content: Mapping[str, Any]
+) -> EntryKind:
+    """Append a result that does not count to the history.
+
+    A large one is kept without its values, and the oldest ones are dropped: a machine may send any number.
+    """
+    if len(json.dumps(content)) > ASIDE_BYTES:
+        content = {"attempt": content["attempt"], "run": {"task": content["run"]["task"]}}
+    append(connection, at, what, batch, content)
+    own = connection.scalar(_OLDEST_OF_MACHINE, {"machine": machine, "kept": MACHINE_ASIDE})
+    for oldest in (own, connection.scalar(_OLDEST, {"kept": ALL_ASIDE})):
+        connection.execute(delete(schema.ledger).where(schema.ledger.c.number == oldest))
+    return what

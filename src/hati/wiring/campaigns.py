@@ -17,7 +17,7 @@ from hati.core import Benchmark, Budget, Evidence, Metric, Outcome, Plan, Run, S
 from hati.document import duration
 from hati.knowledge import Entry, Provenance, TimedRuns, by_cost
 from hati.store import Selection
-from hati.wiring.known.projects import SUBJECT
+from hati.wiring.known.named import SUBJECT
 from hati.wiring.workplace import Announce, Workplace, mute
 
 if TYPE_CHECKING:

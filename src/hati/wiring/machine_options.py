@@ -1,7 +1,8 @@
-"""Options whose settings machines have: a space is narrowed to what the known machines have together."""
+"""What campaigns take from the known machines: the settings that these have together, and classes of hardware."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from hati.core import InputError, MachineOption, Setting, replace, setting_text
@@ -147,3 +148,30 @@ def _left_out(option: MachineOption, before: Space, after: Space) -> list[str]:
     """The settings of an option that no known machine has."""
     left = _wanted(after, option)
     return [f"{option.option}={setting_text(each)}" for each in _wanted(before, option) if each not in left]
+
+
+ALL = "all"
+"""All known classes of machines."""
+
+
+def over_classes(place: Workplace, wanted: str) -> Workplace:
+    """The workplace whose repetitions are spread over ``wanted`` classes of machines: a number, or ``ALL``.
+
+    These are the classes with the most known machines, and among equals the first by name.
+
+    Raises:
+        InputError: where these are no classes, too few are known, or this machine alone measures.
+    """
+    if not place.by_workers:
+        raise InputError("--classes is for campaigns that share workers", fix="add --engine workers, or leave it out")
+    if wanted != ALL and not (wanted.isdecimal() and int(wanted)):
+        raise InputError(f"--classes {wanted!r} is not a number of classes", fix=f"write 1 or more, or `{ALL}`")
+    found = Counter(client.hardware for client in clients(place))
+    number = len(found) if wanted == ALL else int(wanted)
+    if number > len(found):
+        raise InputError(
+            f"{number} classes of machines are wanted, and {len(found)} known: {listed(sorted(found), separator='; ')}",
+            fix=f"start workers on others, or write --classes {len(found)}",
+        )
+    ordered = sorted(found, key=lambda each: (-found[each], each))
+    return replace(place, classes=tuple(sorted(ordered[:number])))
