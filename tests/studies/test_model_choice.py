@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from hati.core import InputError
-from hati.design import Levels, from_levels, levels, optimal_designs
+from hati.design import Levels, exchanges, from_levels, levels, optimal_designs
 from hati.space import Option, Space, parse_formula, sample
 from hati.studies.screening import (
     Choice,
@@ -210,7 +210,7 @@ def test_a_large_design_is_searched_for_with_fewer_starts_and_passes(monkeypatch
     monkeypatch.setattr(optimal_designs, "best", counted)
     whole = choose_optimal(place, 60, rng())
     monkeypatch.setattr(models, "_MOST_WORK", models._MOST_WORK / 1e3)
-    monkeypatch.setattr(optimal_designs, "_LARGE", 0.0)
+    monkeypatch.setattr(exchanges, "_LARGE", 0.0)
     bounded = choose_optimal(place, 60, rng())
     assert searches == [8, 1]
     assert bounded.d_efficiency == pytest.approx(whole.d_efficiency, rel=0.02)

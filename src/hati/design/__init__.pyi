@@ -38,6 +38,7 @@ from .document import read_json as read_json
 from .document import write_csv as write_csv
 from .document import write_json as write_json
 from .document import write_level_csv as write_level_csv
+from .exchanges import Replication as Replication
 from .fractions import CatalogueEntry as CatalogueEntry
 from .fractions import balanced_design as balanced_design
 from .fractions import by_resolution as by_resolution
@@ -60,7 +61,6 @@ from .optimal_designs import MOST_RUNS as MOST_RUNS
 from .optimal_designs import Augmentation as Augmentation
 from .optimal_designs import Criterion as Criterion
 from .optimal_designs import OptimalDesign as OptimalDesign
-from .optimal_designs import Replication as Replication
 from .optimal_designs import augment as augment
 from .optimal_designs import entangled as entangled
 from .optimal_designs import optimal_design as optimal_design

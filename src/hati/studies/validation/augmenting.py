@@ -9,7 +9,8 @@ from functools import cached_property
 from hati.core import Evidence, InputError, Plan, Task, generator, replace
 from hati.core.wording import listed
 from hati.design.coding import from_levels
-from hati.design.optimal_designs import Augmentation, Replication, augment, confounded
+from hati.design.exchanges import Replication
+from hati.design.optimal_designs import Augmentation, augment, confounded
 from hati.stats import Term
 from hati.studies.schedule import tasks_left
 from hati.studies.screening.warnings import confounded_warning

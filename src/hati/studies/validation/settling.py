@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from hati.core import InputError, generator
 from hati.core.wording import listed
 from hati.design.coding import Candidates, Levels, Model, candidates
+from hati.design.exchanges import Replication
 from hati.design.information import Identified, identified
-from hati.design.optimal_designs import Replication, augment, entangled
+from hati.design.optimal_designs import augment, entangled
 from hati.space import Space
 from hati.stats import ModelTerms, Term, holm
 from hati.stats.terms import spanned

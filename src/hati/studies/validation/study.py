@@ -12,7 +12,8 @@ from msgspec import Struct
 from hati.core import Configuration, Evidence, InputError, Plan, Task, generator, replace
 from hati.core.wording import listed
 from hati.design.coding import Model, from_levels
-from hati.design.optimal_designs import Replication, confounded, runs_needed
+from hati.design.exchanges import Replication
+from hati.design.optimal_designs import confounded, runs_needed
 from hati.stats import Term
 from hati.stats.distributions import normal_tails
 from hati.stats.probable_models import BOUND, EffectModels, Effects
