@@ -1,5 +1,3 @@
-from .folders import Sources as Sources
-from .folders import list_sources as list_sources
 from .folders import make_own as make_own
 from .folders import remedy as remedy
 from .folders import remember_output as remember_output
@@ -20,3 +18,5 @@ from .running.local import LocalSubject as LocalSubject
 from .running.programs import ProcessResult as ProcessResult
 from .running.programs import Program as Program
 from .running.programs import Supervisor as Supervisor
+from .source_files import Sources as Sources
+from .source_files import list_sources as list_sources

@@ -8,9 +8,9 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from hati.core import InputError, Revision, RevisionKind, replace
-from hati.subject.folders import ANY, Sources
 from hati.subject.revisions.git import GitHistory
 from hati.subject.revisions.trees import NAME, FileSource, Folder, InPlace, Package, TreeOrigin, Trees, package_revision
+from hati.subject.source_files import ANY, Sources
 
 if TYPE_CHECKING:
     from hati.subject.revisions.svn import SvnHistory

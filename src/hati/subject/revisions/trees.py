@@ -18,9 +18,10 @@ from msgspec import Struct
 
 from hati.core import InputError, MeasurementError, Outcome, Revision, RevisionKind, digest
 from hati.core.wording import listed
-from hati.subject.folders import ANY, Sources, discard, list_sources, make_disposable, remove, tree_root
+from hati.subject.folders import discard, make_disposable, remove, tree_root
 from hati.subject.revisions.git import Blob
 from hati.subject.running.programs import RunFailure
+from hati.subject.source_files import ANY, Sources, list_sources
 
 
 class Content(NamedTuple):
