@@ -16,11 +16,22 @@ import pytest
 
 from hati.cli import main
 from hati.core import MeasurementError
+from hati.document import publish
 from hati.driver import make_key
-from hati.probing import NotPermittedError
+from hati.probing import Executed, NotPermittedError
+from hati.render import to_json
 from hati.store import Selection, open_store
-from hati.studies.probe import Property, chosen_experiments, not_injected, recovered
-from hati.wiring.probes import experiments, selftest
+from hati.studies.probe import (
+    ProbeConclusion,
+    Probed,
+    ProbeVerdict,
+    Property,
+    chosen_experiments,
+    not_injected,
+    recovered,
+)
+from hati.studies.probe.document import ProbeJson
+from hati.wiring.probes import experiments, selftest, virtual
 from hati.wiring.probes.experiments import side_of
 
 Capture = pytest.CaptureFixture[str]
@@ -231,12 +242,58 @@ def test_what_is_refused_has_its_reason_and_the_rest_is_reported(
         (["disk", "--folder", "nowhere"], "is not a folder"),
         (["net", "--on", "two=10.0.0.2:7411"], "--on needs a key"),
         (["cpu", "--on", "two=10.0.0.2:7411", "--key", "key"], "net.two is not measured; name the domain net"),
+        (["virt", "--inside", "no-such-program sh"], "there is no program `no-such-program` on this machine"),
+        (["virt", "--inside", "nice '"], "is not a command: No closing quotation; close the quotation"),
+        (["virt", "--inside", " "], "--inside has no command; write it like --inside 'docker exec -i NAME'"),
+        (["clock", "--inside", "nice"], "--inside and --reference are of virt.speed; name the domain virt"),
         (["net", "--on", "loopback=10.0.0.2:7411", "--key", "key"], "there is an experiment 'net.loopback' already"),
     ],
 )
 def test_what_is_asked_wrongly_is_refused(capfd: Capture, words: list[str], message: str) -> None:
     make_key(Path("key"))
     assert message in said(capfd, "probe", *words, status=2)[1]
+
+
+def test_without_something_to_compare_with_virtualisation_is_refused_at_once(
+    capfd: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(experiments, "KernelProgram", None)
+    _, err = said(capfd, "probe", "virt.speed", status=4)
+    assert "nothing was measured: virt.speed: it compares work here with work elsewhere; name a command" in err
+    assert "--inside 'docker exec -i NAME'" in err
+    assert "--reference FILE" in err
+
+
+def host(rate: float, verdict: str = "measured") -> str:
+    """The results of another machine, in a file."""
+    reason = "" if verdict == "measured" else "others used 40 %"
+    known = Property("cpu.rate", rate, "1/ms", (0.99 * rate, 1.01 * rate), ProbeVerdict(verdict), reason)
+    found = ProbeConclusion("host", "f", (Probed("cpu.work", "", "cpu-time-3", properties=(known,)),))
+    file = f"host-{rate:g}.json"
+    Path(file).write_text(to_json(publish(found, ProbeJson)))
+    return file
+
+
+def test_work_is_compared_with_another_machines_and_kept_for_each(
+    capfd: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raw = {"units": np.array([2e5]), "others": np.zeros(1)} | {
+        f"work_cpu_ns/{burst}": np.full(9, 5e5 + 100 * burst) for burst in range(6)
+    }
+    monkeypatch.setattr(virtual, "execute", lambda *_: Executed(raw, ()))
+    for rate, reused in ((440_000.0, False), (480_000.0, False), (440_000.0, True)):
+        words = ("probe", "virt.speed", "--quick", "--reference", host(rate))
+        (found,) = json.loads(said(capfd, *words, "--format", "json")[0])["experiments"]
+        assert found["reused"] is reused
+        (slowdown,) = found["properties"]
+        assert slowdown["name"] == "virt.cpu_slowdown"
+        assert slowdown["value"] == pytest.approx(rate / 400_000.0, rel=0.001)
+        assert slowdown["interval"][0] == pytest.approx(0.99 * slowdown["value"], rel=0.001)
+        assert slowdown["reason"].startswith("not interleaved: host was measured at another time")
+    words = ("probe", "virt", "--inside", "nice", "--reference", host(440_000.0))
+    assert "are two comparisons; measure one after the other" in said(capfd, *words, status=2)[1]
+    words = ("probe", "virt", "--reference", host(1.0, "contaminated"))
+    assert "cpu.rate of host is contaminated: others used 40 %; run `hati" in said(capfd, *words, status=2)[1]
 
 
 def test_without_a_compiler_nothing_is_measured(capfd: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -312,7 +369,7 @@ def test_what_the_kernel_does_not_permit_is_refused_with_its_reason(monkeypatch:
     def refusing(*_: object) -> None:
         raise NotPermittedError("the kernel lets this process make no control group", fix="run it as root")
 
-    for name in ("group_with", "round_robin_slice_of", "reserve_of", "link_with"):
+    for name in ("group_with", "round_robin_slice_of", "reserve_of", "link_with", "inside_experiment"):
         monkeypatch.setattr(selftest, name, refusing)
     monkeypatch.setattr(selftest, "restore_settings", lambda: None)
     found = selftest.selftest(lambda _: None)
@@ -321,7 +378,7 @@ def test_what_the_kernel_does_not_permit_is_refused_with_its_reason(monkeypatch:
     truths = {each.name: each.truth for each in found}
     assert len(truths) >= 20
     assert truths["no quota"] is None
-    assert truths["work of a factor of 1.067"] == 1.067
+    assert truths["work of a factor of 1.067 inside"] == 1.067
 
 
 def test_a_truth_that_cannot_be_measured_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,15 @@ from machine_root import machine_root
 
 from hati.core import replace
 from hati.probing import NotPermittedError, kernel
-from hati.probing.kernel import disk_bytes, listed_siblings, own_quota, read_conditions, validate_slice
+from hati.probing.kernel import (
+    disk_bytes,
+    listed_siblings,
+    own_quota,
+    read_conditions,
+    stolen_ticks,
+    validate_hypervisor,
+    validate_slice,
+)
 from hati.studies.probe import Conditions, shown_disturbances, unfit_warning
 
 
@@ -85,3 +93,26 @@ def test_the_bytes_of_a_disk_are_those_of_all_its_partitions(tmp_path: Path) -> 
     (disk / "stat").write_text("   9   0   100   0   9   0   20   0   0   0   0\n")
     assert disk_bytes(tmp_path, devices) == 120 * 512.0
     assert disk_bytes(tmp_path, tmp_path / "none") is None
+
+
+@pytest.mark.parametrize(
+    "flags", ["flags\t: fpu hypervisor lahf_lm", "Features\t: fp asimd", "flags\t: fpu lahf_lm", ""]
+)
+@pytest.mark.parametrize("stolen", [0, 7])
+def test_a_hypervisor_is_known_by_its_flag_or_by_stolen_time(tmp_path: Path, flags: str, stolen: int) -> None:
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc/cpuinfo").write_text(f"processor\t: 0\n{flags}\nvmx flags\t: vnmi\n\nprocessor\t: 1\n{flags}\n")
+    (tmp_path / "proc/stat").write_text(f"cpu  1 2 3 4 5 6 7 {stolen} 0 0\ncpu0 1 2 3 4 5 6 7 {stolen} 0 0\n")
+    assert stolen_ticks(tmp_path) == stolen
+    if "lahf_lm" not in flags or "hypervisor" in flags or stolen:
+        validate_hypervisor(tmp_path)
+    else:
+        with pytest.raises(
+            NotPermittedError, match=r"no hypervisor runs this machine.*measure it in the virtual machine"
+        ):
+            validate_hypervisor(tmp_path)
+
+
+def test_a_machine_that_shows_nothing_may_have_a_hypervisor(tmp_path: Path) -> None:
+    assert stolen_ticks(tmp_path) == 0.0
+    validate_hypervisor(tmp_path)

@@ -71,6 +71,7 @@ def plan(monkeypatch: pytest.MonkeyPatch, cpus: int, scale: float = 1.0) -> Plan
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cpus)))
     monkeypatch.setattr(executing, "Watch", lambda _: planner)
     monkeypatch.setattr(time, "sleep", planner.wait)
+    monkeypatch.setattr(executing, "validate_hypervisor", lambda: None)
     setting = Setting(cast("KernelProgram", planner), Path(), scale)
     for each in chosen_experiments(()):
         planner.experiment = each.name
@@ -78,7 +79,7 @@ def plan(monkeypatch: pytest.MonkeyPatch, cpus: int, scale: float = 1.0) -> Plan
     return planner
 
 
-@pytest.mark.parametrize(("cpus", "most"), [(2, 45.0), (4, 50.0)])
+@pytest.mark.parametrize(("cpus", "most"), [(2, 46.0), (4, 51.0)])
 def test_all_experiments_are_planned_to_fit_in_a_minute(
     monkeypatch: pytest.MonkeyPatch, cpus: int, most: float
 ) -> None:

@@ -21,7 +21,6 @@ from hati.studies.probe import (
     fitness,
     recovered,
     recovered_ratio,
-    work_ratio,
 )
 from hati.studies.probe.detectors import quota
 from hati.studies.probe.document import fitness_document
@@ -179,23 +178,6 @@ def test_a_ratio_is_recovered_where_its_interval_has_it_and_not_1(
     interval: tuple[float, float], outcome: RecoveryOutcome
 ) -> None:
     assert recovered_ratio("x", 1.067, Property("x", 1.06, "1", interval)).outcome is outcome
-
-
-def test_the_ratio_of_work_in_alternation_is_covered_however_the_machine_drifts() -> None:
-    covered = 0
-    for seed in range(200):
-        rng = np.random.default_rng(seed)
-        speeds = np.exp(np.cumsum(rng.normal(0.0, 0.02, 12)))
-        raw = {
-            f"{name}_cpu_ns/{burst}": 1e6 * factor * speed * rng.lognormal(0.0, 0.005, 99)
-            for burst, speed in enumerate(speeds)
-            for name, factor in (("reference", 1.0), ("work", 1.067 * rng.lognormal(0.0, 0.004)))
-        }
-        (found,) = work_ratio(raw | {"others": np.zeros(1)})
-        covered += recovered_ratio("x", 1.067, found).outcome is RecoveryOutcome.RECOVERED
-    assert covered >= 180
-    (disturbed,) = work_ratio(raw | {"others": np.array([0.4])})
-    assert disturbed.verdict is ProbeVerdict.CONTAMINATED
 
 
 @pytest.mark.parametrize(("spread", "expected"), [(0.2, "Valgrind"), (0.005, "")])

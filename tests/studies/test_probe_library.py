@@ -39,7 +39,15 @@ def test_the_whole_library_is_in_an_order_in_which_inputs_are_known() -> None:
         assert known.issuperset(each.inputs)
         known |= set(each.outputs)
     assert "sched.demand" not in names(chosen_experiments([]))
-    assert {each.name for each in LIBRARY} == set(_EXECUTIONS)
+    assert {each.name for each in LIBRARY if not each.asks} == set(_EXECUTIONS)
+
+
+def test_what_asks_for_more_is_measured_only_if_it_or_its_domain_is_named() -> None:
+    assert "virt.speed" not in names(chosen_experiments([]))
+    assert names(chosen_experiments(["virt"])) == ["virt.speed", "virt.steal"]
+    (asking,) = chosen_experiments(["virt.speed"])
+    assert "--inside" in asking.asks
+    assert "--reference FILE" in asking.asks
 
 
 def test_no_two_experiments_yield_the_same_property() -> None:

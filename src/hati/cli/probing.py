@@ -70,6 +70,14 @@ _On = Annotated[
     typer.Option("--on", metavar="NAME=HOST:PORT", help="Machine whose `hati probe agent` listens there; repeatable."),
 ]
 _Key = Annotated[Path | None, typer.Option("--key", metavar="FILE", help="Key of the machines' agents.")]
+_Inside = Annotated[
+    str | None,
+    typer.Option("--inside", metavar="COMMAND", help="Runs programs in a container or VM, for virt.speed."),
+]
+_Reference = Annotated[
+    str | None,
+    typer.Option("--reference", metavar="MACHINE", help="JSON of `hati probe` there, or its name, for virt.speed."),
+]
 _DocumentFormat = Annotated[str, format_option(DocumentFormat, "Output format.")]
 ProbeStore = Annotated[
     str | None,
@@ -90,6 +98,8 @@ def measure(
     folder: _Folder = Path(),
     on: _On = None,
     key: _Key = None,
+    inside: _Inside = None,
+    reference: _Reference = None,
     store: ProbeStore = None,
     output: Output = STDOUT,
     chosen: _DocumentFormat = DocumentFormat.TEXT,
@@ -100,8 +110,16 @@ def measure(
     """
     from hati.document import publish
     from hati.studies.probe.document import ProbeJson, probe_document
-    from hati.wiring.probes.experiments import ProbeRequest, measure_probe, parse_age, parse_given
+    from hati.wiring.probes.experiments import (
+        ProbeRequest,
+        measure_probe,
+        measured_number,
+        parse_age,
+        parse_given,
+        side_of,
+    )
     from hati.wiring.probes.task_sets import parse_machines
+    from hati.wiring.probes.virtual import parse_inside
 
     check_output(output)
     request = ProbeRequest(
@@ -111,6 +129,8 @@ def measure(
         age=parse_age(age),
         folder=folder,
         machines=parse_machines(on or (), key),
+        inside=() if inside is None else parse_inside(inside),
+        reference=None if reference is None else measured_number(side_of(reference, store)[1], "cpu.rate"),
     )
     found = measure_probe(request, store, say)
     write_document(probe_document(found), lambda: publish(found, ProbeJson), chosen, output)

@@ -23,7 +23,9 @@ from hati.probing.kernel import (
     listed_siblings,
     own_group,
     requested_slice_ns,
+    stolen_ticks,
     throttled_seconds,
+    validate_hypervisor,
 )
 from hati.studies.probe import DEMAND_MS, WEIGHT_STEPS, Experiment, Inputs, Neighbour
 
@@ -151,11 +153,11 @@ _MOST_GAPS = 200_000
 _MEBIBYTE = 2**20
 _UNITS, _BURSTS, _BETWEEN_BURSTS = 200_000, 6, 0.5
 """Units of work in a repetition; bursts of repetitions, and the seconds between them."""
-_PAIRED_BURSTS = 12
 _SMALL = (4, 8, 12, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96)
 """Regions in KiB for caches of the first level, small enough for the TLB not to matter."""
 _PAGES = 16 * 1024
 _REPETITIONS = 4
+_STEAL_WINDOWS = 8
 _ALL_PAIRS, _NEIGHBOURS, _ROUNDS = 6, 16, 3
 """The most CPUs of which all pairs are measured; of more, the first one with its next ones and with the second half."""
 _SPREAD_LIMIT = 100 * _MS
@@ -267,17 +269,6 @@ def _work(setting: Setting, _: Inputs) -> Execution:
             time.sleep(setting.duration(_BETWEEN_BURSTS) / _SECOND)  # adjacent bursts vary less than the machine does
         found = setting.run("work", setting.duration(0.05), _UNITS, "other", cpu)
         raw |= {f"{name}/{burst}": values for name, values in found.items()}
-    return _with_others(raw, watch.accounts())
-
-
-def execute_factor(setting: Setting, inputs: Inputs, factor: float) -> Execution:
-    """Bursts of work in alternation with bursts of a multiple of that work; raw observations as in ``work_ratio``."""
-    cpu, units = setting.cpus[0], int(0.5 * inputs["cpu.rate"])
-    watch, raw = Watch([cpu]), Series()
-    for burst in range(_PAIRED_BURSTS):
-        for name, own in (("reference", units), ("work", round(factor * units))):
-            found = setting.run("work", setting.duration(0.05), own, "other", cpu)
-            raw[f"{name}_cpu_ns/{burst}"] = found["work_cpu_ns"]
     return _with_others(raw, watch.accounts())
 
 
@@ -455,6 +446,23 @@ def _balance(setting: Setting, inputs: Inputs) -> Execution:
     return {**raw, **found, **{name: np.array([float(value)]) for name, value in known.items()}}, (accounts,)
 
 
+def _steal(setting: Setting, _: Inputs) -> Execution:
+    validate_hypervisor()
+    cpus = setting.cpus[:_MOST_PROCESSES]
+    watched = []
+    for _window in range(_STEAL_WINDOWS):
+        watch = Watch(cpus)
+        setting.run("work", setting.duration(0.125), _UNITS, "other", *cpus)
+        watched.append(watch.accounts())
+    asked = [len(cpus) * each.wall - each.unused for each in watched]
+    known = {
+        "stolen": [each.stolen / own for each, own in zip(watched, asked, strict=True)],
+        "tick": [len(cpus) / os.sysconf("SC_CLK_TCK") / sum(asked)],
+        "before": [stolen_ticks()],
+    }
+    return {name: np.array(values, dtype=np.float64) for name, values in known.items()}, watched
+
+
 def _levels(setting: Setting, _: Inputs) -> Execution:
     most = 128 * _MEBIBYTE if setting.scale > 1.0 else 64 * _MEBIBYTE
     steps = np.arange(np.log2(128 * 1024), np.log2(most) + 0.01, 1 / 3)
@@ -530,6 +538,7 @@ _EXECUTIONS: dict[str, Callable[[Setting, Inputs], Execution]] = {
     "sched.weights": execute_weights,
     "sched.rt_reserve": _rt_reserve,
     "sched.balance": _balance,
+    "virt.steal": _steal,
     "mem.levels": _levels,
     "mem.stream": _stream,
     "disk.file": _disk,

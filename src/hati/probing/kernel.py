@@ -37,14 +37,23 @@ class NotPermittedError(MeasurementError):
 
 
 class KernelProgram:
-    """The compiled program of the kernels.
+    """The compiled program of the kernels, at ``path``.
+
+    ``flags`` are further ones of the compiler.
 
     Raises:
         MeasurementError: if it cannot be compiled here.
     """
 
-    def __init__(self, folder: Path | None = None) -> None:
-        self._path = _compiled(folder or platformdirs.user_cache_path("hati") / "probe")
+    def __init__(self, folder: Path | None = None, flags: tuple[str, ...] = ()) -> None:
+        self.path = _compiled(folder or platformdirs.user_cache_path("hati") / "probe", flags)
+
+    @classmethod
+    def at(cls, path: Path) -> KernelProgram:
+        """The program that was compiled before and is at a path, such as in a container."""
+        found = cls.__new__(cls)
+        found.path = path
+        return found
 
     def run(self, *arguments: object, timeout: float = 120.0, prefix: Sequence[str] = ()) -> Series:
         """Run a kernel, and return the arrays that it writes, in the units in their names.
@@ -53,7 +62,7 @@ class KernelProgram:
             NotPermittedError: if the operating system does not permit it.
             MeasurementError: if it fails, or takes longer than ``timeout`` seconds.
         """
-        command = [*prefix, str(self._path), *map(str, arguments)]
+        command = [*prefix, str(self.path), *map(str, arguments)]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
         except subprocess.TimeoutExpired:
@@ -87,15 +96,15 @@ def _lines(text: str) -> Iterator[tuple[str, FloatArray]]:
         yield name, np.array(values.split(), dtype=np.float64)
 
 
-def _compiled(folder: Path) -> Path:
+def _compiled(folder: Path, flags: tuple[str, ...]) -> Path:
     source = with_kernels(_SOURCE.read_text(encoding="utf-8"))
-    path = folder / digest([source, compiler()])
+    path = folder / digest([source, compiler(), *flags])
     if path.exists():
         return path
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(dir=folder) as own:
-            compile_program(source, Path(own)).replace(path)
+            compile_program(source, Path(own), flags).replace(path)
     except OSError as error:
         raise write_error(folder, error, "set XDG_CACHE_HOME to another folder") from error
     return path
@@ -341,7 +350,40 @@ def read_conditions(root: Path | None = None) -> Conditions:
 
 def _stolen(text: str) -> float:
     """The stolen fraction of the CPU time that the machine asked for since its start."""
-    line = next((each for each in text.splitlines() if each.startswith("cpu ")), "cpu")
-    ticks = [int(word) for word in line.split()[1 : _STEAL + 2]]
+    ticks = _all_ticks(text)
     asked = sum(ticks) - sum(ticks[index] for index in _IDLE if index < len(ticks))
     return ticks[_STEAL] / asked if len(ticks) > _STEAL and asked else 0.0
+
+
+def _all_ticks(text: str) -> list[int]:
+    """The ticks of all CPUs up to the stolen ones, by the text of ``/proc/stat``; none where it has none."""
+    line = next((each for each in text.splitlines() if each.startswith("cpu ")), "cpu")
+    return [int(word) for word in line.split()[1 : _STEAL + 2]]
+
+
+def stolen_ticks(root: Path | None = None) -> float:
+    """The stolen time of all CPUs since the start, in ticks."""
+    ticks = list[int]()
+    with suppress(OSError, ValueError):
+        ticks = _all_ticks(((root or system_root()) / "proc/stat").read_text())
+    return float(ticks[_STEAL]) if len(ticks) > _STEAL else 0.0
+
+
+def validate_hypervisor(root: Path | None = None) -> None:
+    """Check that a hypervisor may take CPU time from this machine.
+
+    A processor that lists its features as ``flags`` has one named ``hypervisor`` in a virtual machine; others do not
+    say it.
+
+    Raises:
+        NotPermittedError: where there is none: the flag is missing, and no stolen time was ever counted.
+    """
+    top, flags = root or system_root(), ""
+    with suppress(OSError):
+        flags = "".join(re.findall(r"^flags\s*:(.*)$", (top / "proc/cpuinfo").read_text(), re.MULTILINE)[:1])
+    if flags and "hypervisor" not in flags.split() and not stolen_ticks(top):
+        raise NotPermittedError(
+            "no hypervisor runs this machine, which could take CPU time: its processor has no flag `hypervisor`, and "
+            "/proc/stat counts no stolen time since the start",
+            fix="measure it in the virtual machine",
+        )

@@ -1,7 +1,6 @@
 from .detectors import LINK_METHOD as LINK_METHOD
 from .detectors import link_properties as link_properties
 from .detectors import remote_link as remote_link
-from .detectors import work_ratio as work_ratio
 from .finding import Neighbour as Neighbour
 from .finding import ProbeConclusion as ProbeConclusion
 from .finding import Probed as Probed
@@ -41,3 +40,7 @@ from .noise import gaps_of as gaps_of
 from .noise import mode_of as mode_of
 from .noise import rhythm_of as rhythm_of
 from .scheduling import WEIGHT_STEPS as WEIGHT_STEPS
+from .virtual import INSIDE_METHOD as INSIDE_METHOD
+from .virtual import REFERENCE_METHOD as REFERENCE_METHOD
+from .virtual import slowdown_against as slowdown_against
+from .virtual import slowdown_inside as slowdown_inside

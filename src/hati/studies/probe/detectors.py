@@ -16,6 +16,7 @@ from hati.studies.probe.finding import (
     inconclusive,
     mean_property,
     median_interval,
+    medians,
     pooled,
     ratio_property,
     undisturbed,
@@ -42,23 +43,8 @@ def work_rate(raw: Raw) -> tuple[Property, ...]:
     nothing of it. The interval is Student's over the medians of the bursts. ``others`` is the fraction of the
     CPU's time that others used.
     """
-    rates = float(raw["units"][0]) / (_medians(raw, "work_cpu_ns") / 1e6)
+    rates = float(raw["units"][0]) / (medians(raw, "work_cpu_ns") / 1e6)
     return undisturbed(raw, mean_property("cpu.rate", rates, "1/ms"))
-
-
-def work_ratio(raw: Raw) -> tuple[Property, ...]:
-    """The CPU time of work over that of a reference, from bursts of both in alternation.
-
-    ``reference_cpu_ns`` and ``work_cpu_ns`` are CPU times of repetitions in each burst. The median of each burst
-    counts, and ``others`` is, as in ``work_rate``.
-    """
-    logs = np.log(_medians(raw, "work_cpu_ns") / _medians(raw, "reference_cpu_ns"))
-    return undisturbed(raw, ratio_property("cpu.work_ratio", logs))
-
-
-def _medians(raw: Raw, name: str) -> FloatArray:
-    """The median of each burst."""
-    return np.array([np.median(times) for times in each(raw, name)])
 
 
 def usable_cores(raw: Raw) -> tuple[Property, ...]:
@@ -138,7 +124,7 @@ def pair_slowdown(raw: Raw) -> tuple[Property, ...]:
     those on both at once, of work that fills the units of a core. The median of each burst counts, as in ``work_rate``.
     ``others`` is the fraction of the time of both CPUs that others used.
     """
-    logs = [np.log(_medians(raw, f"{cpu}_both_ns") / _medians(raw, f"{cpu}_alone_ns")) for cpu in "ab"]
+    logs = [np.log(medians(raw, f"{cpu}_both_ns") / medians(raw, f"{cpu}_alone_ns")) for cpu in "ab"]
     return undisturbed(raw, ratio_property("cpu.pair_slowdown", np.mean(logs, axis=0)))
 
 

@@ -35,6 +35,7 @@ _FRACTIONS = {
     "noise.burst",
     "noise.taken",
     "sched.evenness",
+    "virt.steal",
 }
 
 

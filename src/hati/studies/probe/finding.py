@@ -94,6 +94,11 @@ def each(raw: Raw, name: str) -> tuple[FloatArray, ...]:
     return tuple(raw[f"{name}/{number}"] for number in range(count))
 
 
+def medians(raw: Raw, name: str) -> FloatArray:
+    """The median of the observations of that name in each burst."""
+    return np.array([np.median(times) for times in each(raw, name)])
+
+
 def median_interval(values: FloatArray) -> tuple[float, float]:
     """As ``quantile_interval``; six values are enough."""
     return quantile_interval(values, 0.5)

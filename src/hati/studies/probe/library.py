@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from hati.core import InputError
 from hati.core.wording import listed, suggestion
-from hati.studies.probe import detectors, noise, scheduling, speed
+from hati.studies.probe import detectors, noise, scheduling, speed, virtual
 from hati.studies.probe.finding import Property, Raw
 
 Inputs = Mapping[str, float]
@@ -20,7 +20,8 @@ class Experiment(Struct, frozen=True):
 
     ``outputs`` are names of properties, each with its unit, and ``inputs`` are names; ``method`` changes whenever raw
     data or their meaning do, so that results of different methods are not confused. ``named_only`` experiments run only
-    if they are named.
+    if they are named. One that ``asks`` is refused with this text, which says what the user has to name, as long as no
+    other of its name takes its place; without names it is left out.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Experiment(Struct, frozen=True):
     inputs: tuple[str, ...] = ()
     needs: str = ""
     named_only: bool = False
+    asks: str = ""
 
     @property
     def domain(self) -> str:
@@ -192,6 +194,24 @@ LIBRARY = (
         "two CPUs",
     ),
     Experiment(
+        "virt.speed",
+        "slow-down of work in a virtual machine or container",
+        virtual.INSIDE_METHOD,
+        {"virt.slowdown": "1", "virt.cpu_slowdown": "1"},
+        lambda raw, _: virtual.slowdown_inside(raw),
+        asks="it compares work here with work elsewhere; name a command that runs programs inside of a container or "
+        "virtual machine, as by --inside 'docker exec -i NAME', or, on the inside, the results of the machine outside "
+        "by --reference FILE",
+    ),
+    Experiment(
+        "virt.steal",
+        "CPU time that the hypervisor takes",
+        virtual.STEAL_METHOD,
+        {"virt.steal": "1"},
+        lambda raw, _: virtual.stolen_share(raw),
+        needs="a hypervisor",
+    ),
+    Experiment(
         "mem.levels",
         "sizes and latencies of caches and memory",
         detectors.LEVELS_METHOD,
@@ -235,13 +255,13 @@ def chosen_experiments(
 ) -> tuple[Experiment, ...]:
     """The experiments of these names or domains, each after those that yield its inputs unless the user gives them.
 
-    Without names, all domains are chosen.
+    Without names, all are chosen that run without being named.
 
     Raises:
         InputError: for an unknown name, an input that no experiment yields, or circular inputs.
     """
-    wanted: list[Experiment] = []
-    for name in names or sorted({each.domain for each in library}):
+    wanted = [] if names else [each for each in library if not each.named_only and not each.asks]
+    for name in names:
         found = [each for each in library if name == each.name or (name == each.domain and not each.named_only)]
         if not found:
             known = [*dict.fromkeys(each.domain for each in library), *(each.name for each in library)]

@@ -30,6 +30,7 @@ from hati.core import (
 )
 from hati.driver import RemoteMachine
 from hati.packages import added, called, load_entry
+from hati.prediction import MeasuredNumber
 from hati.probing import AddedExperiment, Executed, KernelProgram, Setting, execute, neighbours_json, read_neighbours
 from hati.probing.kernel import read_conditions, system_root
 from hati.store import Selection, SqlStore, find_store, open_store, read_store
@@ -51,6 +52,7 @@ from hati.studies.probe import (
     validate_given,
 )
 from hati.subject import instruction_counter, this_machine
+from hati.wiring.probes import virtual
 from hati.wiring.probes.links import link_experiments
 from hati.wiring.probes.task_sets import measuring_alone
 from hati.wiring.workplace import mute
@@ -74,7 +76,12 @@ class ProbeRequest(Struct, frozen=True, kw_only=True):
     """What is asked: experiments or domains (none: all), and how.
 
     ``given`` are inputs that are not measured; results of at most ``age`` seconds are reused; ``folder`` is where the
-    disk is measured. ``machines`` have agents that answer, and are measured by their links.
+    disk is measured. ``machines`` have agents that answer, and are measured by their links. ``inside`` is a command
+    that runs programs in a container or virtual machine, and ``reference`` the rate of work of another machine: with
+    one of them, ``virt.speed`` is measured.
+
+    Raises:
+        InputError: where both are given.
     """
 
     names: tuple[str, ...] = ()
@@ -83,6 +90,12 @@ class ProbeRequest(Struct, frozen=True, kw_only=True):
     age: float = FRESH_SECONDS
     folder: Path = Path()
     machines: Mapping[str, RemoteMachine] = {}
+    inside: tuple[str, ...] = ()
+    reference: MeasuredNumber | None = None
+
+    def __post_init__(self) -> None:
+        if self.inside and self.reference is not None:
+            raise InputError("--inside and --reference are two comparisons", fix="measure one after the other")
 
 
 def default_store() -> str:
@@ -125,7 +138,8 @@ def _checked(known: Sequence[Experiment], found: object) -> AddedExperiment:
 
 
 def _library(extra: Mapping[str, AddedExperiment]) -> tuple[Experiment, ...]:
-    return (*LIBRARY, *(each.declared for each in extra.values()))
+    own = tuple(each for each in LIBRARY if each.name not in extra)
+    return (*own, *(each.declared for each in extra.values()))
 
 
 def _attempted(name: str, function: Callable[..., T], *arguments: object) -> T:
@@ -171,10 +185,12 @@ def measure_probe(request: ProbeRequest, place: str | None, announce: Callable[[
     links = link_experiments(request.machines)
     for link in links.values():
         _checked(_library(extra), link)
-    extra |= links
+    extra |= links | _compared(request)
     experiments = chosen_experiments(request.names, request.given, _library(extra))
     if unused := links.keys() - {each.name for each in experiments}:
         raise InputError(f"--on is of links, and {min(unused)} is not measured", fix="name the domain net")
+    if (request.inside or request.reference) and virtual.NAME not in {each.name for each in experiments}:
+        raise InputError(f"--inside and --reference are of {virtual.NAME}", fix="name the domain virt")
     if not request.folder.is_dir() or not os.access(request.folder, os.W_OK):
         raise InputError(f"{request.folder} is not a folder that can be written", fix="name another one by --folder")
     machine = this_machine(datetime.now(UTC), announce)
@@ -186,6 +202,15 @@ def measure_probe(request: ProbeRequest, place: str | None, announce: Callable[[
     if not any(each.properties for each in probed):
         raise MeasurementError(f"nothing was measured: {probed[0].experiment}: {probed[0].refused}")
     return ProbeConclusion(machine.name, machine.fingerprint, probed)
+
+
+def _compared(request: ProbeRequest) -> dict[str, AddedExperiment]:
+    """The experiment on virtualisation, if the request says what to compare."""
+    if request.inside:
+        return {virtual.NAME: virtual.inside_experiment(request.inside)}
+    if request.reference is not None:
+        return {virtual.NAME: virtual.reference_experiment(request.reference)}
+    return {}
 
 
 def machine_fitness(place: str | None, announce: Callable[[str], None]) -> Fitness:
@@ -246,6 +271,24 @@ def side_of(text: str, place: str | None) -> tuple[str, ProbeConclusion]:
     finally:
         store.close()
     return text, found
+
+
+def measured_number(machine: ProbeConclusion, name: str, otherwise: str = "") -> MeasuredNumber:
+    """A property of a machine; ``otherwise`` is what else to do where it was disturbed.
+
+    Raises:
+        InputError: where it was not measured, or its measurement was disturbed.
+    """
+    found = machine.properties.get(name)
+    repeat = f"run `hati probe cpu --max-age 0` on {machine.machine}"
+    if found is None or found.value is None:
+        raise InputError(f"{name} of {machine.machine} is not known", fix=repeat)
+    if found.verdict is not ProbeVerdict.MEASURED:
+        raise InputError(
+            f"{name} of {machine.machine} is {found.verdict}: {found.reason}",
+            fix=f"{repeat} when it is quiet{otherwise}",
+        )
+    return MeasuredNumber(machine.machine, found.value, *(found.interval or (found.value, found.value)))
 
 
 def _read_file(file: Path) -> ProbeConclusion:
@@ -387,6 +430,8 @@ class _Library:
 
     def _one(self, experiment: Experiment, prefix: str) -> Probed:
         missing = [name for name in experiment.inputs if name not in self._known]
+        if experiment.asks:
+            return _refused(experiment, experiment.asks)
         if missing:
             return _refused(experiment, f"its input {missing[0]} is not known; give it by --given {missing[0]}=VALUE")
         runs = self._runs(experiment)

@@ -9,11 +9,12 @@ import msgspec
 
 from hati.core import InputError
 from hati.core.wording import suggestion
-from hati.prediction import MeasuredNumber, ProbedMachine, Scheduling, ServiceModel
+from hati.prediction import ProbedMachine, Scheduling, ServiceModel
 from hati.studies.probe import ProbeConclusion, ProbeVerdict, Property
-from hati.wiring.probes.experiments import side_of
+from hati.wiring.probes.experiments import measured_number, side_of
 
 _ALIKE = 0.1
+_OTHERWISE = ", or write cores and speed into the model"
 _MEMORY = (("mem.last_latency", -1), ("mem.bandwidth", 1))
 """The properties of memory that are compared with the processor's speed, and the sign: less latency is faster."""
 
@@ -89,27 +90,8 @@ def _wanted(model: ServiceModel, asked: Sequence[str]) -> dict[str, str]:
 
 
 def _measured(machine: ProbeConclusion, reference: ProbeConclusion) -> ProbedMachine:
-    return ProbedMachine(
-        machine.machine, _sure(machine, "cpu.cores"), _sure(machine, "cpu.rate"), _sure(reference, "cpu.rate")
-    )
-
-
-def _sure(machine: ProbeConclusion, name: str) -> MeasuredNumber:
-    """A property of a machine.
-
-    Raises:
-        InputError: where it was not measured, or its measurement was disturbed.
-    """
-    found = machine.properties.get(name)
-    repeat = f"run `hati probe cpu --max-age 0` on {machine.machine}"
-    if found is None or found.value is None:
-        raise InputError(f"{name} of {machine.machine} is not known", fix=repeat)
-    if found.verdict is not ProbeVerdict.MEASURED:
-        raise InputError(
-            f"{name} of {machine.machine} is {found.verdict}: {found.reason}",
-            fix=f"{repeat} when it is quiet, or write cores and speed into the model",
-        )
-    return MeasuredNumber(machine.machine, found.value, *(found.interval or (found.value, found.value)))
+    wanted = ((machine, "cpu.cores"), (machine, "cpu.rate"), (reference, "cpu.rate"))
+    return ProbedMachine(machine.machine, *(measured_number(*each, otherwise=_OTHERWISE) for each in wanted))
 
 
 def _value(properties: Mapping[str, Property], name: str) -> float | None:

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -15,7 +15,6 @@ from hati.driver import RemoteMachine, read_key
 from hati.probing import Executed, KernelProgram, NotPermittedError, Setting, execute
 from hati.probing.executing import (
     Execution,
-    execute_factor,
     execute_link,
     execute_steps,
     execute_wakeups,
@@ -32,10 +31,10 @@ from hati.studies.probe import (
     not_injected,
     recovered,
     recovered_ratio,
-    work_ratio,
 )
 from hati.wiring.probes.links import link_experiments
 from hati.wiring.probes.task_sets import measuring_alone
+from hati.wiring.probes.virtual import inside_experiment
 
 _SLICES = (8, 20, 40, 100)
 _QUOTAS = ((50, 100), (25, 100), (80, 100), (10, 20), (10, 50), (100, 200))
@@ -161,17 +160,37 @@ def _no_quota(program: KernelProgram) -> Iterator[_Test]:
 
 
 def _factor(program: KernelProgram) -> Iterator[_Test]:
-    name = f"work of a factor of {_FACTOR:g}"
+    name = f"work of a factor of {_FACTOR:g} inside"
 
     def test() -> list[Recovery]:
         def measured() -> list[Recovery]:
-            with group_with(None) as group:
-                (found,) = work_ratio(execute_factor(_setting(program, group), _INPUTS, _FACTOR)[0])
-            return [recovered_ratio(name, _FACTOR, found)]
+            experiment = inside_experiment(_more_work(_FACTOR))
+            with _group_if_permitted() as group:
+                raw = experiment.executed(_setting(program, group), _INPUTS).raw
+            found = {each.name: each for each in experiment.declared.detect(raw, _INPUTS)}
+            return [recovered_ratio(name, _FACTOR, found["virt.cpu_slowdown"])]
 
         return _tried(measured, not_injected(name, _FACTOR, "1", 0.0, ""))
 
     yield name, test
+
+
+def _more_work(factor: float) -> tuple[str, ...]:
+    """A command that runs another one; the kernel ``work`` has that factor of work to do."""
+    more = f"$(($4 * {round(1000 * factor)} / 1000))"
+    program = f'[ "$2" = work ] && {{ a=$1 d=$3 u={more}; shift 4; set -- "$a" work "$d" "$u" "$@"; }}; exec "$@"'
+    return ("sh", "-c", program, "sh")
+
+
+@contextmanager
+def _group_if_permitted() -> Iterator[Path | None]:
+    """A control group with the highest weight, or none where the kernel does not permit one."""
+    with ExitStack() as stack:
+        try:
+            group = stack.enter_context(group_with(None))
+        except NotPermittedError:
+            group = None
+        yield group
 
 
 def _cores(program: KernelProgram) -> Iterator[_Test]:

@@ -1,0 +1,64 @@
+"""Kernels inside of a container or virtual machine, which a command reaches: copied there, run there, and removed."""
+
+from __future__ import annotations
+
+import base64
+import re
+import shlex
+import subprocess
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from hati.core import MeasurementError
+from hati.probing.kernel import KernelProgram
+
+_COPY = """\
+set -e
+folder=$(mktemp -d "${{TMPDIR:-/tmp}}/hati-probe-XXXXXX")
+base64 -d > "$folder/kernels" <<'END'
+{program}END
+chmod 700 "$folder/kernels"
+echo "$folder"
+"""
+_FOLDER = re.compile(r"(?:/[\w.-]+)*/hati-probe-\w+")
+_LONGEST = 60.0
+_PASSES = "it has to pass standard input and output, as `docker exec -i NAME` does, and `systemd-run --pipe`"
+
+
+def copied(program: KernelProgram, prefix: Sequence[str]) -> KernelProgram:
+    """The program after a copy of it is where the command ``prefix`` runs what follows it.
+
+    There must be ``sh``, ``base64`` and a folder for temporary files whose programs can be run.
+
+    Raises:
+        MeasurementError: where it cannot be copied.
+    """
+    text = base64.encodebytes(program.path.read_bytes()).decode()
+    said = _run(prefix, ["sh"], _COPY.format(program=text))
+    folder = said.strip().rpartition("\n")[2]
+    if not _FOLDER.fullmatch(folder):
+        raise MeasurementError(f"`{shlex.join(prefix)} sh` does not do what it reads", fix=_PASSES)
+    return KernelProgram.at(Path(folder) / "kernels")
+
+
+def remove(program: KernelProgram, prefix: Sequence[str]) -> None:
+    """Remove what ``copied`` made; it stays where the command no longer works, so that no result is lost."""
+    with suppress(MeasurementError):
+        _run(prefix, ["rm", "-r", str(program.path.parent)])
+
+
+def _run(prefix: Sequence[str], words: Sequence[str], text: str = "") -> str:
+    command = [*prefix, *words]
+    try:
+        done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=_LONGEST, check=False)
+    except OSError as error:
+        raise MeasurementError(f"`{command[0]}` cannot be started: {error.strerror}", fix="install it") from error
+    except subprocess.TimeoutExpired:
+        raise MeasurementError(f"`{shlex.join(command)}` takes longer than {_LONGEST:g} s", fix=_PASSES) from None
+    if done.returncode:
+        said = " ".join(done.stderr.split()[-40:]) or f"exit status {done.returncode}"
+        raise MeasurementError(
+            f"`{shlex.join(command)}` does not work: {said}", fix=f"see whether `{shlex.join([*prefix, 'true'])}` works"
+        )
+    return done.stdout

@@ -1,0 +1,111 @@
+"""Work inside of what a command reaches: the program is copied there, runs there, and is removed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hati.core import MeasurementError
+from hati.probing import KernelProgram, NotPermittedError, Setting
+from hati.probing.inside import copied, remove
+from hati.studies.probe import ProbeVerdict, RecoveryOutcome
+from hati.wiring.probes import selftest, virtual
+
+INPUTS = {"cpu.rate": 400_000.0}
+WORDS_OF_A_SHELL = ("sh", "-c", 'eval "$*"', "sh")
+"""As ``ssh HOST``, which joins what follows and gives it to a shell."""
+
+
+@pytest.fixture
+def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder for temporary files inside."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def work(inside: Path, monkeypatch: pytest.MonkeyPatch) -> KernelProgram:
+    """A program in place of the kernels: a repetition takes 2 ns a unit, and 1 % more in every second burst."""
+    program = inside / "program"
+    program.write_text(
+        f"#!/bin/sh\necho >> {inside}/bursts\nn=$(wc -l < {inside}/bursts)\nt=$((2 * $3 + n % 2 * $3 / 50))\n"
+        'echo "work_wall_ns: $t $t"\necho "work_cpu_ns: $t $t"\n'
+    )
+    program.chmod(0o755)
+    monkeypatch.setattr(virtual, "_portable", lambda program: program)
+    return KernelProgram.at(program)
+
+
+@pytest.mark.parametrize("prefix", [("nice",), ("env", "-C", "/"), WORDS_OF_A_SHELL])
+def test_the_program_is_copied_runs_and_is_removed(inside: Path, work: KernelProgram, prefix: tuple[str, ...]) -> None:
+    moved = copied(work, prefix)
+    assert moved.path.parent.parent == inside
+    assert moved.path.read_bytes() == work.path.read_bytes()
+    assert moved.run("work", 1, 500, prefix=prefix)["work_cpu_ns"].tolist() == [1010.0, 1010.0]
+    remove(moved, prefix)
+    assert not moved.path.parent.exists()
+    remove(moved, prefix)
+
+
+@pytest.mark.parametrize(
+    ("prefix", "reason"),
+    [
+        (("true",), r"`true sh` does not do what it reads; .*docker exec -i NAME"),
+        (("sh", "-c", "echo no such container >&2; exit 1"), r"no such container; see whether `.* true` works"),
+        (("/nosuch",), "`/nosuch` cannot be started: No such file or directory"),
+    ],
+)
+def test_a_command_that_reaches_nothing_is_named(work: KernelProgram, prefix: tuple[str, ...], reason: str) -> None:
+    with pytest.raises(MeasurementError, match=reason):
+        copied(work, prefix)
+
+
+def test_pairs_are_in_random_order_and_nothing_is_left(inside: Path, work: KernelProgram) -> None:
+    experiment = virtual.inside_experiment(("nice",))
+    raw = experiment.executed(Setting(work, inside, 2.0), INPUTS).raw
+    assert sorted(raw["first"]) == [0.0] * 8 + [1.0] * 8
+    assert {f"{side}_{clock}_ns/15" for side in ("inside", "outside") for clock in ("wall", "cpu")} < set(raw)
+    assert not list(inside.glob("hati-probe-*"))
+    slowdown, used = experiment.declared.detect(raw | {"others": np.zeros(1)}, INPUTS)
+    assert {slowdown.verdict, used.verdict} == {ProbeVerdict.MEASURED}
+    assert slowdown.value == pytest.approx(1.0, rel=0.011)
+
+
+def test_nothing_is_left_where_the_work_fails(inside: Path, work: KernelProgram) -> None:
+    work.path.write_text("#!/bin/sh\necho broken >&2\nexit 3\n")
+    with pytest.raises(MeasurementError, match="broken"):
+        virtual.inside_experiment(("nice",)).executed(Setting(work, inside), INPUTS)
+    assert not list(inside.glob("hati-probe-*"))
+
+
+def test_the_program_needs_no_library_inside_where_it_can_be_compiled_so(
+    inside: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = KernelProgram(inside / "usual")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(inside / "cache"))
+    monkeypatch.setattr("platformdirs.user_cache_path", lambda _: inside / "cache")
+    assert virtual._portable(usual).path != usual.path
+    monkeypatch.setattr(virtual, "KernelProgram", refused)
+    assert virtual._portable(usual).path == usual.path
+
+
+def refused(*_: object, **__: object) -> None:
+    raise MeasurementError("cannot find -lc")
+
+
+@pytest.mark.parametrize("permitted", [True, False])
+def test_the_selftest_injects_more_work_with_and_without_a_group_of_its_own(
+    work: KernelProgram, monkeypatch: pytest.MonkeyPatch, permitted: bool
+) -> None:
+    def refusing(_: object) -> None:
+        raise NotPermittedError("no group")
+
+    if not permitted:
+        monkeypatch.setattr(selftest, "group_with", refusing)
+    [(name, test)] = selftest._factor(work)
+    (found,) = test()
+    assert name == "work of a factor of 1.067 inside"
+    assert found.outcome is not RecoveryOutcome.REFUSED
+    assert found.detected == pytest.approx(1.067, rel=0.011)
