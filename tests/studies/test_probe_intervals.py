@@ -6,8 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from simulated_gaps import raw_of
 
 from hati.stats import proportion
+from hati.studies.probe import Property
 from hati.studies.probe.intervals import (
     effective_number,
     median_property,
@@ -15,6 +17,7 @@ from hati.studies.probe.intervals import (
     rate_property,
     series_quantile_interval,
 )
+from hati.studies.probe.noise import interruptions, repeatability
 
 TRIALS = 2000
 
@@ -75,3 +78,85 @@ def test_a_series_is_worth_as_many_values_as_its_dependence_leaves() -> None:
         assert least < np.median(found) < most
     slow = np.repeat(rng.normal(size=8), 100) + 3.0 * rng.normal(size=800)  # hardly correlated with its neighbour
     assert effective_number(slow) < 200.0
+
+
+def events(rng: np.random.Generator, kind: str, expected: float) -> np.ndarray:
+    """The starts of events in 2 s, in ms."""
+    if kind == "clusters":
+        sizes = rng.poisson(5, size=rng.poisson(expected / 5))
+        starts = np.repeat(rng.uniform(0, 2000, sizes.size), sizes) + rng.exponential(5.0, sizes.sum())
+    elif kind == "wandering":
+        counts = rng.poisson(expected / 20 * rng.lognormal(-0.125, 0.5, 20))
+        starts = np.repeat(np.arange(20) * 100.0, counts) + rng.uniform(0, 100, counts.sum())
+    else:
+        starts = rng.uniform(0, 2000, rng.poisson(expected))
+    return np.sort(starts[starts < 2000])
+
+
+def interrupted(rng: np.random.Generator, kind: str, expected: float) -> dict[str, Property]:
+    """The properties of interruptions of .2 to 1.8 ms on two CPUs, and of the second one's .3 as many."""
+    raw = {}
+    for number, own in enumerate((expected, 0.3 * expected)):
+        starts = events(rng, kind, own)
+        raw |= raw_of(starts, rng.uniform(0.2, 1.8, starts.size), 2000.0, number=number)
+    return {each.name: each for each in interruptions(raw)}
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("clusters", 100), ("wandering", 60)])
+def test_rates_and_fractions_of_interruptions_are_covered(kind: str, expected: float) -> None:
+    rng = np.random.default_rng(6)
+    found = [interrupted(rng, kind, expected) for _ in range(TRIALS)]
+    rate, length = 1.3 * expected / 4.0, 1e-3
+    truths = {
+        "noise.rate_100us": 0.5 * rate,
+        "noise.rate_1ms": 0.5 * rate,
+        "noise.interrupted": rate * length,
+        "noise.taken": expected / 2.0 * length,
+    }
+    for name, truth in truths.items():
+        assert_covers(lambda trial, name=name, truth=truth: within(found[trial][name].interval, truth))  # type: ignore[misc]
+
+
+def test_what_did_not_occur_has_an_upper_limit() -> None:
+    found = {each.name: each for each in interruptions(raw_of([], [], 2000.0))}
+    rate = found["noise.rate_1ms"]
+    assert (rate.value, rate.interval) == (0.0, pytest.approx((0.0, 3.689 / 2.0), rel=1e-3))  # Garwood's
+    stolen = found["noise.stolen"]
+    assert stolen.interval is not None
+    assert stolen.interval[0] == 0.0 < 0.01 < stolen.interval[1] < 0.03  # the kernel counts it in units of 10 ms
+    assert found["noise.longest"].interval is None
+
+
+@pytest.mark.parametrize("carried", [False, True])
+def test_the_period_and_the_fraction_of_bursts_are_covered(carried: bool) -> None:
+    def found(trial: int) -> dict[str, Property]:
+        rng = np.random.default_rng(trial)
+        late = rng.normal(0.0, 0.3, 20)
+        starts = rng.uniform(10.0, 90.0) + 100.0 * np.arange(20) + (np.cumsum(late) if carried else late)
+        lengths, inside = np.abs(rng.normal(4.0, 1.0, 20)), (starts > 0.0) & (starts < 1990.0)
+        return {each.name: each for each in interruptions(raw_of(starts[inside], lengths[inside], 2000.0))}
+
+    trials = [found(trial) for trial in range(400)]
+    period, burst = (
+        sum(within(one[name].interval, truth) for one in trials)
+        for name, truth in (("noise.burst_period", 100.0), ("noise.burst", 0.04))
+    )
+    assert min(period, burst) >= 372
+
+
+def work(times: np.ndarray) -> dict[str, Property]:
+    raw = {"work_wall_ns": times, "work_cpu_ns": times, "others": np.array([0.02])}
+    return {each.name: each for each in repeatability(raw)}
+
+
+@pytest.mark.parametrize(("phi", "drift"), [(0.0, 0.0), (0.5, 0.02)])
+def test_drift_is_covered(phi: float, drift: float) -> None:
+    rng = np.random.default_rng(7)
+    shared = drift * autoregression(rng, phi, 40)
+    blocks = np.exp(np.repeat(shared, 2, axis=1) + 0.02 * rng.normal(size=(TRIALS, 80)))
+    assert_covers(lambda trial: within(work(50e6 * blocks[trial])["noise.drift"].interval, drift))
+
+
+def test_the_coefficient_of_variation_is_covered() -> None:
+    times = 20e6 * (1.0 + 0.05 * autoregression(np.random.default_rng(8), 0.5, 500))
+    assert_covers(lambda trial: within(work(times[trial])["noise.cpu_time_cv"].interval, 0.05))

@@ -5,15 +5,18 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray
 from hati.stats import normal_scores, t_quantile
 from hati.studies.probe.finding import CONFIDENCE, Property
 
 _UPPER = (1.0 + CONFIDENCE) / 2.0
+_MANY = 1e6
 _BATCHES = 8
 _LARGEST = 0.98
 _FEWEST = 2.0
+_MOST = 50.0
 _LEAST_SEEN = 0.3
 """The least fraction of the variance that a series of few independent values is assumed to show."""
 
@@ -35,7 +38,7 @@ def effective_number(values: FloatArray) -> float:
     if n >= 2 * _BATCHES:
         means = scores[n % _BATCHES :].reshape(_BATCHES, -1).mean(axis=1)
         between = float(means.var(ddof=1)) / _BATCHES
-        wider = t_quantile(_UPPER, _BATCHES - 1.0) / t_quantile(_UPPER, 1e6)
+        wider = t_quantile(_UPPER, _BATCHES - 1.0) / t_quantile(_UPPER, _MANY)
         found = min(found, total / (n - 1) / max(between * wider**2, 1e-300))
     return max(_FEWEST, found)
 
@@ -63,9 +66,20 @@ def median_property(name: str, values: FloatArray, unit: str) -> Property:
 def mean_margin(values: FloatArray) -> float:
     """The half-width of the interval of the mean of a series in time, shape (n,), n >= 2: Student's."""
     size = effective_number(values)
-    seen = max(_LEAST_SEEN, 1.0 - (values.size / size - 1.0) / values.size)
-    error = math.sqrt(float(np.var(values, ddof=1)) / seen / size)
-    return t_quantile(_UPPER, max(1.0, size - 1.0)) * error
+    return t_quantile(_UPPER, max(1.0, size - 1.0)) * math.sqrt(variance_of(values) / size)
+
+
+def variance_of(values: FloatArray) -> float:
+    """The variance of a series in time, shape (n,), n >= 2: alike neighbours show less of it in one window."""
+    size = effective_number(values)
+    return float(np.var(values, ddof=1)) / max(_LEAST_SEEN, 1.0 - (values.size / size - 1.0) / values.size)
+
+
+def variance_factor(values: FloatArray) -> float:
+    """The factor from the variance of a series in time, shape (n,), n >= 2, to each end of its interval."""
+    squares = (values - values.mean()) ** 2
+    mean = float(squares.mean())
+    return math.exp(min(_MOST, mean_margin(squares / mean))) if mean else 1.0
 
 
 def rate_property(name: str, amounts: FloatArray, times: FloatArray, unit: str) -> Property:
@@ -90,3 +104,54 @@ def median_ratio_property(name: str, values: FloatArray, reference: FloatArray) 
     ratio = float(value - other)
     below, above = math.hypot(value - low, other_high - other), math.hypot(high - value, other - other_low)
     return Property(name, math.exp(ratio), "1", (math.exp(ratio - below), math.exp(ratio + above)))
+
+
+_MERGED = (1, 2, 4)
+"""How many parts of a window are taken together: events may come in clusters that are longer than one part."""
+
+
+class Total(Struct, frozen=True):
+    """The total of what events of a window weigh, its ``variance``, and the weight of a ``largest`` cluster of them."""
+
+    value: float
+    variance: float
+    largest: float
+
+    def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
+        """The interval of the expected total, by gamma distributions (Fay and Feuer 1997, Statistics in Medicine 16).
+
+        Events are at least as variable as Poisson's. For independent ones of equal weight it is Garwood's (1936).
+        """
+        from scipy import special
+
+        tail = (1.0 - confidence) / 2.0
+        more, variance = self.value + self.largest, self.variance + self.largest**2
+        high = float(special.gammaincinv(more**2 / variance, 1.0 - tail) * variance / more)
+        if not self.value or not self.variance:
+            return self.value, high
+        scale = self.variance / self.value
+        return float(special.gammaincinv(self.value / scale, tail) * scale), high
+
+
+def total_of_events(parts: FloatArray, weights: FloatArray, least: float) -> Total:
+    """The total of the weights of events, shape (n,), n >= 0, in windows of equally long parts.
+
+    The variance is the largest of Poisson's and of those between parts, which may be merged: events in clusters, or at
+    a rate that wanders, vary more.
+
+    Args:
+        parts: the weights in each part, shape (windows, parts); parts are a multiple of four.
+        weights: of each event.
+        least: the weight of an event where there is none.
+    """
+    poisson = float(weights @ weights)
+    variance = max(poisson, *(_between(parts, merged) for merged in _MERGED))
+    largest = float(weights.max()) * variance / poisson if poisson else least
+    return Total(float(weights.sum()), variance, largest)
+
+
+def _between(parts: FloatArray, merged: int) -> float:
+    """The variance of the total, from that between parts, widened for their number."""
+    sums = parts.reshape(len(parts), -1, merged).sum(axis=2)
+    wider = t_quantile(_UPPER, len(sums) * (sums.shape[1] - 1.0)) / t_quantile(_UPPER, _MANY)
+    return float(sums.shape[1] * sums.var(axis=1, ddof=1).sum()) * wider**2

@@ -16,14 +16,19 @@ from hati.studies.probe.finding import (
     Raw,
     each,
     inconclusive,
-    mean_property,
     pooled,
     undisturbed,
 )
+from hati.studies.probe.intervals import Total, mean_margin, total_of_events, variance_factor, variance_of
 
+_PARTS = 20
+_TICK_MS = 10.0
+"""The unit in which Linux shows processor times."""
 _WIDTH = 0.05
 """The width of the window, in the logarithm of lengths, in which a mode is sought."""
 _FEWEST = 5
+_CARRIED = 1.2
+"""The variance of a slope through a random walk, of that through its ends."""
 _CYCLES = 8.0
 """The fewest periods in which a rhythm is recognised."""
 
@@ -50,10 +55,15 @@ class Gaps:
         """The fraction of the window in which the process did not run, by its CPU time."""
         return max(0.0, 1.0 - self.cpu / self.wall)
 
-    def longer(self, least: float) -> Gaps:
-        """The gaps of at least that length in ms."""
-        chosen = self.lengths >= least
+    def longer(self, least: float, most: float = math.inf) -> Gaps:
+        """The gaps of at least that length, and less than another one, in ms."""
+        chosen = (self.lengths >= least) & (self.lengths < most)
         return Gaps(self.starts[chosen], self.lengths[chosen], self.wall, self.cpu)
+
+    def in_parts(self, weights: FloatArray) -> FloatArray:
+        """What the gaps weigh that begin in each twentieth of the window, shape (20,)."""
+        parts = np.minimum((self.starts / self.wall * _PARTS).astype(int), _PARTS - 1)
+        return np.bincount(parts, weights=weights, minlength=_PARTS).astype(np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +76,13 @@ class GapMode:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Rhythm:
-    """Gaps that recur with a fixed ``period`` in ms, each ``length`` ms in all; ``share`` is of all gaps' time."""
+    """Gaps that recur with a fixed ``period`` in ms, its ``interval``, and their ``lengths`` in ms in each cycle."""
 
     period: float
-    length: float
-    share: float
+    interval: tuple[float, float]
+    lengths: FloatArray
 
 
 def gaps_of(raw: Raw, prefix: str = "") -> tuple[Gaps, ...]:
@@ -126,10 +136,25 @@ def rhythm_of(gaps: Gaps, shortest: float = 20.0) -> Rhythm | None:
     phases = np.exp(2j * np.pi * starts / period)
     center = np.sum(lengths * phases)
     near = np.abs(np.angle(phases / (center / abs(center)))) < 0.2 * np.pi if abs(center) else np.zeros(0, bool)
-    hits = np.unique(np.round((starts[near] - np.angle(center) / (2 * np.pi) * period) / period)).size
-    if not near.any() or hits < 0.6 * (gaps.wall / period - 1.0):
+    numbers = np.round((starts[near] - np.angle(center) / (2 * np.pi) * period) / period).astype(int)
+    if not near.any() or np.unique(numbers).size < max(_FEWEST, 0.6 * (gaps.wall / period - 1.0)):
         return None
-    return Rhythm(period, float(np.median(lengths[near])), float(lengths[near].sum() / lengths.sum()))
+    cycles, firsts = np.unique(numbers, return_index=True)
+    own = np.bincount(numbers - numbers[0], lengths[near]).astype(np.float64)
+    return Rhythm(*_period(cycles, starts[near][firsts]), own)
+
+
+def _period(cycles: np.ndarray, starts: FloatArray) -> tuple[float, tuple[float, float]]:
+    """The period by least squares from the starts in those cycles, with an interval.
+
+    A timer that begins to count at the end of a cycle carries each delay on: the error is that of the sum of all
+    cycles, and less where the timer keeps a grid.
+    """
+    period = float(np.polyfit(cycles, starts, 1)[0])
+    delays = np.diff(starts) - period * np.diff(cycles)
+    error = math.sqrt(_CARRIED * float(delays @ delays) / (delays.size - 1)) / math.sqrt(float(cycles[-1] - cycles[0]))
+    margin = t_margin(CONFIDENCE, delays.size - 1) * error
+    return period, (period - margin, period + margin)
 
 
 def merged(gaps: Gaps, apart: float) -> tuple[FloatArray, FloatArray]:
@@ -163,12 +188,11 @@ def _fundamental(starts: FloatArray, lengths: FloatArray) -> float | None:
     return float(fine[own][np.argmax(coherence[own])])
 
 
-INTERRUPTIONS_METHOD = "gap-sizes-3"
-REPEATABILITY_METHOD = "pairs-of-blocks-2"
+INTERRUPTIONS_METHOD = "gap-sizes-4"
+REPEATABILITY_METHOD = "pairs-of-blocks-3"
 
 SIZES = (("10us", 0.01, 0.1), ("100us", 0.1, 1.0), ("1ms", 1.0, 10.0), ("10ms", 10.0, math.inf))
 """Classes of interruptions by their length in ms."""
-_PARTS = 20
 _BLOCK_MS = 50.0
 _LEAST_BURST_MS = 0.2
 _UNUSED = 0.5
@@ -180,48 +204,80 @@ POWER = 0.8
 def interruptions(raw: Raw) -> tuple[Property, ...]:
     """The fraction of time in gaps beyond 10 µs on each CPU, the rate of each size, and the longest gap, in ms.
 
-    Each process is on a CPU of its own, one after the other; intervals are of the mean over parts of the windows.
-    ``noise.taken`` is the fraction of time that others take on the CPU where they take most.
+    Each process is on a CPU of its own, one after the other. Intervals of rates and fractions are those of totals of
+    events. ``noise.taken`` is the fraction of time that others take on the CPU where they take most, and
+    ``noise.stolen`` that of the CPU from which the hypervisor takes most, by ``stolen``. ``noise.longest`` is a largest
+    value, without an interval.
     """
     group = gaps_of(raw)
-    parts = np.concatenate([_parts(gaps) for gaps in group])
-    seconds = sum(gaps.wall for gaps in group) / 1000.0
+    idle, stolen = (raw.get(name, np.zeros(len(group))) for name in ("unused", "stolen"))
+    lost = [max(0.0, gaps.lost - unused) for gaps, unused in zip(group, idle, strict=True)]
     lengths = np.concatenate([gaps.lengths for gaps in group])
-    rates = [
-        Property(f"noise.rate_{size}", float(np.sum((lengths >= low) & (lengths < high))) / seconds, "1/s")
-        for size, low, high in SIZES
-    ]
-    longest = Property("noise.longest", float(lengths.max()) if lengths.size else 0.0, "ms")
-    stolen = Property("noise.stolen", float(np.max(raw.get("stolen", np.zeros(1)))), "1")
-    unused = raw.get("unused", np.zeros(len(group)))
-    taken = max(max(0.0, gaps.lost - idle) for gaps, idle in zip(group, unused, strict=True))
-    others = Property("noise.taken", taken, "1")
-    return (mean_property("noise.interrupted", parts, "1"), others, longest, *rates, stolen, *_burst(raw, group))
+    whole, wall = _lost(group), sum(gaps.wall for gaps in group)
+    low, high = whole.interval()
+    return (
+        Property("noise.interrupted", whole.value / wall, "1", (low / wall, min(1.0, high / wall))),
+        _most("noise.taken", lost, [_apart(own, gaps) for own, gaps in zip(lost, group, strict=True)]),
+        Property("noise.longest", float(lengths.max()) if lengths.size else 0.0, "ms"),
+        *(_rate(f"noise.rate_{size}", [gaps.longer(*ends) for gaps in group]) for size, *ends in SIZES),
+        _most("noise.stolen", stolen, [_apart(own, gaps, _TICK_MS) for own, gaps in zip(stolen, group, strict=True)]),
+        *_burst(raw, group),
+    )
+
+
+def _rate(name: str, group: Sequence[Gaps]) -> Property:
+    """The gaps per second."""
+    seconds = sum(gaps.wall for gaps in group) / 1000.0
+    parts = np.array([gaps.in_parts(np.ones(gaps.starts.size)) for gaps in group])
+    counted = total_of_events(parts, np.ones(int(parts.sum())), 1.0)
+    low, high = counted.interval()
+    return Property(name, counted.value / seconds, "1/s", (low / seconds, high / seconds))
+
+
+def _lost(group: Sequence[Gaps]) -> Total:
+    """The time in gaps, in ms."""
+    parts = np.array([gaps.in_parts(gaps.lengths) for gaps in group])
+    return total_of_events(parts, np.concatenate([gaps.lengths for gaps in group]), SIZES[0][1])
+
+
+def _most(name: str, shares: Sequence[float] | FloatArray, totals: Sequence[Total]) -> Property:
+    """The largest of the shares of CPUs; the interval is from the intervals of all, which hold at once (Bonferroni)."""
+    ends = np.array([total.interval(1.0 - (1.0 - CONFIDENCE) / len(totals)) for total in totals])
+    low, high = np.clip(ends.max(axis=0), 0.0, 1.0)
+    return Property(name, float(max(shares)), "1", (min(float(low), float(max(shares))), float(high)))
+
+
+def _apart(share: float, gaps: Gaps, resolution: float = 0.0) -> Total:
+    """A share of the window, as variable as so much of its gaps is, and as what counts it in units of ms."""
+    lost = _lost([gaps])
+    part = min(1.0, share * gaps.wall / lost.value) if lost.value else 0.0
+    variance, largest = part * lost.variance + resolution**2, max(lost.largest, resolution)
+    return Total(float(share), variance / gaps.wall**2, largest / gaps.wall)
 
 
 def _burst(raw: Raw, group: Sequence[Gaps]) -> tuple[Property, Property]:
     """The period of recurring interruptions, in ms, and their fraction of the time, for the CPU where it is largest.
 
-    If a CPU is idle in the gaps, the process is stopped by a quota, which is not a burst.
+    If a CPU is idle in the gaps, the process is stopped by a quota, which is not a burst. Without a rhythm, bursts
+    take at most what all long gaps do.
     """
+    long = [gaps.longer(_LEAST_BURST_MS) for gaps in group]
     found = []
-    for gaps, unused in zip(group, raw.get("unused", np.zeros(len(group))), strict=True):
-        long = gaps.longer(_LEAST_BURST_MS)
-        rhythm = rhythm_of(long)
-        share = float(long.lengths.sum()) / gaps.wall
-        if rhythm is not None and unused < _UNUSED * share:
-            found.append((rhythm.share * share, rhythm.period))
+    for gaps, unused in zip(long, raw.get("unused", np.zeros(len(group))), strict=True):
+        rhythm = rhythm_of(gaps)
+        if rhythm is not None and unused < _UNUSED * float(gaps.lengths.sum()) / gaps.wall:
+            found.append((float(rhythm.lengths.mean()) / rhythm.period, rhythm))
     if not found:
         reason = "none: long interruptions do not recur in a period"
-        return Property("noise.burst_period", None, "ms", None, reason=reason), Property("noise.burst", 0.0, "1")
-    share, period = max(found)
-    return Property("noise.burst_period", period, "ms"), Property("noise.burst", share, "1")
-
-
-def _parts(gaps: Gaps) -> FloatArray:
-    """The fraction of time in gaps in each part of the window, shape (20,)."""
-    bins = np.minimum((gaps.starts / gaps.wall * _PARTS).astype(int), _PARTS - 1)
-    return np.bincount(bins, weights=gaps.lengths, minlength=_PARTS) * _PARTS / gaps.wall
+        high = min(1.0, max(_lost([gaps]).interval()[1] / gaps.wall for gaps in long))
+        none = Property("noise.burst_period", None, "ms", None, reason=reason)
+        return none, Property("noise.burst", 0.0, "1", (0.0, high))
+    share, rhythm = max(found, key=lambda each_: each_[0])
+    margin = mean_margin(rhythm.lengths) / rhythm.period
+    return (
+        Property("noise.burst_period", rhythm.period, "ms", rhythm.interval),
+        Property("noise.burst", share, "1", (max(0.0, share - margin), min(1.0, share + margin))),
+    )
 
 
 def repeatability(raw: Raw, runs: int = 10) -> tuple[Property, ...]:
@@ -230,8 +286,8 @@ def repeatability(raw: Raw, runs: int = 10) -> tuple[Property, ...]:
     Repetitions of ``work_wall_ns`` are pooled into blocks of 50 ms, which count as runs. Differences between the two of
     each pair are those of interleaved runs of one program; no block is in two pairs, as their differences would depend
     on each other. The smallest change is what a paired t-test at 1 % finds with a power of 80 % in ``runs`` pairs.
-    Drift is the standard deviation between blocks beyond that within pairs. ``others`` is the fraction of the CPU's
-    time that others used.
+    Drift is the standard deviation between pairs beyond that within them. ``others`` is the fraction of the CPU's time
+    that others used.
     """
     blocks = np.log(_blocks(pooled(raw, "work_wall_ns") / 1e6))
     if blocks.size < _FEWEST_BLOCKS:
@@ -239,17 +295,41 @@ def repeatability(raw: Raw, runs: int = 10) -> tuple[Property, ...]:
         return undisturbed(raw, few)
     differences = np.diff(blocks[: blocks.size // 2 * 2].reshape(-1, 2), axis=1).ravel()
     spread = float(np.std(differences, ddof=1))
-    drift = math.sqrt(max(0.0, float(np.var(blocks, ddof=1)) - spread**2 / 2.0))
     low, high = _deviation_interval(differences)
     factor = detectable(1.0, runs)
-    cpu = pooled(raw, "work_cpu_ns")
     return undisturbed(
         raw,
         Property("noise.detectable", factor * spread, "1", (factor * low, factor * high)),
         Property("noise.spread", spread / math.sqrt(2.0), "1", (low / math.sqrt(2.0), high / math.sqrt(2.0))),
-        Property("noise.drift", drift, "1"),
-        Property("noise.cpu_time_cv", float(np.std(cpu) / np.mean(cpu)), "1"),
+        _drift(blocks, spread, (low, high)),
+        _variation("noise.cpu_time_cv", pooled(raw, "work_cpu_ns")),
     )
+
+
+def _drift(blocks: FloatArray, spread: float, interval: tuple[float, float]) -> Property:
+    """The standard deviation of what both blocks of a pair share.
+
+    It is from the variance between the means of pairs, less what the ``spread`` of differences within pairs explains.
+    The interval combines those of both variances (Zou and Donner 2008, Statistics in Medicine 27, 1693-1702).
+    """
+    means = blocks[: blocks.size // 2 * 2].reshape(-1, 2).mean(axis=1)
+    between, factor = variance_of(means), variance_factor(means)
+    within, low, high = (end**2 / 4.0 for end in (spread, *interval))
+    value = between - within
+    below = value - math.hypot(between - between / factor, high - within)
+    above = value + math.hypot(between * factor - between, within - low)
+    found, first, last = (math.sqrt(max(0.0, end)) for end in (value, below, above))
+    return Property("noise.drift", found, "1", (first, last))
+
+
+def _variation(name: str, values: FloatArray) -> Property:
+    """The coefficient of variation of a series in time; the interval is of its logarithm, by the delta method."""
+    mean, deviation = float(values.mean()), float(np.std(values, ddof=1))
+    if not deviation:
+        return Property(name, 0.0, "1", (0.0, 0.0))
+    apart = (values - mean) / deviation
+    factor = math.exp(mean_margin(apart**2 / 2.0 - apart * deviation / mean))
+    return Property(name, deviation / mean, "1", (deviation / mean / factor, deviation / mean * factor))
 
 
 def detectable(deviation: float, runs: int) -> float:
