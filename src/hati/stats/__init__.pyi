@@ -150,6 +150,13 @@ from .selection import EXACT as EXACT
 from .selection import forward_selection as forward_selection
 from .selection import significant_model as significant_model
 from .selection import stability as stability
+from .sign_bets import detectable_by_sign_bets as detectable_by_sign_bets
+from .sign_bets import fewest_sign_bets as fewest_sign_bets
+from .sign_bets import looks_of_sign_bets as looks_of_sign_bets
+from .sign_bets import sign_bet_e_values as sign_bet_e_values
+from .sign_bets import sign_bet_interval as sign_bet_interval
+from .sign_bets import sign_bets as sign_bets
+from .sign_bets import within_by_sign_bets as within_by_sign_bets
 from .strata import Equivalence as Equivalence
 from .strata import MeanEstimate as MeanEstimate
 from .strata import StratumMean as StratumMean
