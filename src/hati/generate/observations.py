@@ -17,6 +17,8 @@ from hati.generate.program import LoadProgram, clock_in
 from hati.generate.tasks import Sensor
 
 Nanoseconds = NDArray[np.int64]
+_CPU = 1_000_000_000
+"""A whole CPU, in the unit of utilisations."""
 
 
 class SensorSeries(Struct, frozen=True, eq=False):
@@ -24,7 +26,8 @@ class SensorSeries(Struct, frozen=True, eq=False):
 
     ``starts`` are in ns since the common start, ``values`` in ns less the cost of the clock, never below 0; those of a
     utilisation are in billionths of a CPU.
-    ``lost`` is the number of observations for which there was no room.
+    ``lost`` is the number of observations for which there was no room. ``limited`` is that of utilisations of one
+    thread above a CPU, which have the value of one CPU: the costs of the clocks vary.
     """
 
     role: str
@@ -34,6 +37,7 @@ class SensorSeries(Struct, frozen=True, eq=False):
     starts: Nanoseconds
     values: Nanoseconds
     lost: int = 0
+    limited: int = 0
 
 
 class ClockCosts(Struct, frozen=True):
@@ -122,7 +126,9 @@ def _series(program: LoadProgram, number: int, pairs: Nanoseconds, lost: int, cl
     clock = clock_in(name, [each.name for each in program.buffers])
     cost = 0 if clock is None else (clocks.response, clocks.response_beside_cpu, clocks.cpu)[clock]
     values = np.maximum(pairs[:, 1] - cost, 0)
-    return SensorSeries(program.role, name.task, name.sensor, name.thread, pairs[:, 0], values, lost)
+    above = values > _CPU if number in program.utilisations_of_a_thread else np.zeros(values.size, np.bool)
+    values = np.where(above, _CPU, values)
+    return SensorSeries(program.role, name.task, name.sensor, name.thread, pairs[:, 0], values, lost, int(above.sum()))
 
 
 def _ending(end: str) -> str:
@@ -168,7 +174,8 @@ class SensorSummaryJson(Struct, frozen=True):
 
     Those of a utilisation are in CPUs.
 
-    ``lost`` is the number of observations for which the load program had no room.
+    ``lost`` is the number of observations for which the load program had no room, ``limited`` that of utilisations of
+    one thread above a CPU, which count as one.
     """
 
     role: str
@@ -177,6 +184,7 @@ class SensorSummaryJson(Struct, frozen=True):
     threads: int
     observations: int
     lost: int
+    limited: int
     mean: float | None
     quantiles: dict[str, float]
 
@@ -242,6 +250,7 @@ def _summary(series: Sequence[SensorSeries]) -> SensorSummaryJson:
         len(series),
         int(values.size),
         sum(each.lost for each in series),
+        sum(each.limited for each in series),
         float(values.mean()) if values.size else None,
         {f"{share:g}": float(value) for share, value in zip(QUANTILES, quantiles, strict=bool(values.size))},
     )
@@ -282,6 +291,12 @@ def _notes(run: LoadRunJson) -> Iterator[str]:
         if sensor.lost:
             lost = f"{counted(sensor.lost, 'observation')} of {_TITLES[sensor.sensor]}"
             yield f"{sensor.task}: {lost} lost, as the buffer was full."
+        if sensor.limited:
+            of = f"{sensor.limited} of {counted(sensor.observations, 'utilisation')}"
+            yield (
+                f"{sensor.task}: {of} were above 100 %, and are shown as 100 %: the task is about as short as the "
+                "reading of the clocks."
+            )
     if run.messages_lost:
         yield f"UDP: {counted(run.messages_lost, 'message')} without an answer within a second."
     if run.wide:

@@ -253,6 +253,16 @@ class LoadProgram(Struct, frozen=True):
         return any(node.utilisation is not None for node in self.nodes)
 
     @property
+    def utilisations_of_a_thread(self) -> frozenset[int]:
+        """The buffers of utilisations of tasks that start no threads, which use one CPU at most."""
+        return frozenset(
+            node.utilisation for node in self.nodes if node.utilisation is not None and not self._starts_threads(node)
+        )
+
+    def _starts_threads(self, node: TaskNode) -> bool:
+        return bool(node.threads) or any(self._starts_threads(self.nodes[each]) for each in node.children)
+
+    @property
     def scheduled(self) -> bool:
         """Whether a task sets its thread's CPUs or scheduling."""
         return any(node.attributes for node in self.nodes)

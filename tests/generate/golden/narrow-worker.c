@@ -210,11 +210,11 @@ static inline void record(struct series *series, uint64_t start, uint64_t value)
     atomic_store_explicit(&series->count, count + 1, memory_order_release);
 }
 
-/* Billionths of a CPU; the clocks' costs are subtracted. */
+/* Billionths of a CPU; the clocks' costs are subtracted, which leaves at least a nanosecond. */
 static inline uint64_t part_of(uint64_t used, uint64_t elapsed)
 {
     uint64_t busy = used > shared->clocks[2] ? used - shared->clocks[2] : 0;
-    return elapsed > shared->clocks[1] ? (uint64_t)(1e9 * (double)busy / (double)(elapsed - shared->clocks[1])) : 0;
+    return (uint64_t)(1e9 * (double)busy / (elapsed > shared->clocks[1] ? (double)(elapsed - shared->clocks[1]) : 1));
 }
 
 struct estimate {
