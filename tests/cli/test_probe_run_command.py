@@ -85,6 +85,29 @@ def test_each_run_warns_of_an_unstable_kernel_with_the_error_that_is_too_large(
         assert f"the calibration of the kernel sort is unstable ({message}); calibrate on" in shown[0]
 
 
+def test_json_and_the_page_have_the_warnings_and_that_two_machines_are_this_one(
+    hati_here: Hati, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = tmp_path / "kept.json"
+    write_calibration(Calibration((KernelCalibration(Kernel.SORT, 2000.0, linearity=0.5),)), kept)
+    monkeypatch.setattr(task_sets, "_calibration_file", lambda *_: kept)
+    one = MODEL.index("  - name: only")
+    two = MODEL[one:].replace("only", "other").replace("here", "there")
+    (tmp_path / "work.yaml").write_text(MODEL.replace("[here]", "[here, there]") + two)
+    done = hati_here("probe", "run", "work.yaml", "--format", "json", folder=tmp_path)
+    together = "the machines here, there are all this one; name where an agent listens on another: --on NAME=HOST:PORT"
+    unstable = "the calibration of the kernel sort is unstable (linearity +50.0%); "
+    unstable += "calibrate on a quiet machine: hati probe calibrate"
+    assert json.loads(done.out)["warnings"] == [together, unstable]
+    words = " ".join(done.err.split())
+    assert words.count(f"warning: {together}") == words.count(f"warning: {unstable}") == 1
+    page = hati_here("probe", "run", "work.yaml", "--format", "html", folder=tmp_path)
+    assert "the machines here, there are all this one" in page.out
+    (tmp_path / "work.yaml").write_text(MODEL)
+    done = hati_here("probe", "run", "work.yaml", "--format", "json", folder=tmp_path)
+    assert json.loads(done.out)["warnings"] == [unstable]
+
+
 def test_the_table_of_a_calibration_names_the_error_that_is_too_large() -> None:
     checks = (DemandCheck(0.1, 0.01, 0.3), DemandCheck(5.0, -0.02, 0.032))
     (row,) = calibration_table(

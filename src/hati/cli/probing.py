@@ -327,7 +327,7 @@ def run(
 
     check_output(output, file)
     done = run_task_set(file, datetime.now(UTC), say, given, parse_machines(on or (), key))
-    published = load_run_json(done.task_set.name, str(done.folder), done.observations, done.problem)
+    published = load_run_json(done.task_set.name, str(done.folder), done.observations, done.problem, done.warnings)
     if raw is not None:
         write_pieces(observation_rows(done.observations), raw)
     if chosen in {RunFormat.JSON, RunFormat.HTML}:

@@ -213,14 +213,28 @@ class LoadRunJson(Struct, frozen=True, tag_field="format", tag="hati-probe-run-1
     problem: str
     machines: dict[str, MachineClockJson]
     late: dict[str, int]
+    warnings: list[str]
 
 
-def load_run_json(name: str, folder: str, found: LoadObservations, problem: str) -> LoadRunJson:
+def load_run_json(
+    name: str, folder: str, found: LoadObservations, problem: str, warnings: Sequence[str] = ()
+) -> LoadRunJson:
     """The published result of an experiment; ``problem`` says why it ended early, and is empty if it did not."""
     clocks = {role: publish(costs, ClockCostsJson) for role, costs in found.clocks.items()}
     machines = {machine: publish(clock, MachineClockJson) for machine, clock in found.machines.items()}
     sensors = [_summary(each) for each in by_sensor(found)]
-    return LoadRunJson(name, folder, clocks, sensors, found.messages_lost, found.wide, problem, machines, found.late)
+    return LoadRunJson(
+        name,
+        folder,
+        clocks,
+        sensors,
+        found.messages_lost,
+        found.wide,
+        problem,
+        machines,
+        found.late,
+        list(warnings),
+    )
 
 
 def sensor_title(sensor: Sensor) -> str:

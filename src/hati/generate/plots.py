@@ -68,7 +68,11 @@ def load_run_document(run: LoadRunJson, found: LoadObservations) -> Document:
     answer = f"{counted(observed, 'observation')} of {counted(len(run.sensors), 'sensor')}."
     problem = (run.problem,) if run.problem else ()
     return Document(
-        run.task_set, answer, sections=(load_run_table(run), *_charts(run.task_set, found)), failures=problem
+        run.task_set,
+        answer,
+        sections=(load_run_table(run), *_charts(run.task_set, found)),
+        warnings=tuple(run.warnings),
+        failures=problem,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import socket
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from functools import partial
@@ -59,6 +59,7 @@ class LoadRun(Struct, frozen=True, eq=False):
     folder: Path
     observations: LoadObservations
     problem: str = ""
+    warnings: tuple[str, ...] = ()
 
     @property
     def interrupted(self) -> bool:
@@ -260,17 +261,26 @@ def run_task_set(
             calibration = read_calibration(given)
         elif kernels:
             calibration = known_calibration(now, announce, kernels) or calibrate_machine(now, announce, kernels, folder)
-        if calibration is not None:
-            _warn_unstable(calibration, kernels, announce)
+        warnings = (*_together(task_set, machines), *_unstable(calibration, kernels))
+        _warn(warnings, announce)
+        problem = ""
         try:
             found = compile_and_run(task_set, folder, calibration, machines=machines, announce=announce, lock=lock)
-            return LoadRun(task_set, folder, found)
         except LoadDriverError as error:
             if not isinstance(error.observations, LoadObservations):
                 raise
-            return LoadRun(task_set, folder, error.observations, str(error))
+            found, problem = error.observations, str(error)
         except LoadInterruption as interruption:
-            return LoadRun(task_set, folder, interruption.observations, INTERRUPTED)
+            found, problem = interruption.observations, INTERRUPTED
+    return LoadRun(task_set, folder, found, problem, warnings)
+
+
+def _together(task_set: TaskSet, machines: Mapping[str, RemoteMachine]) -> Iterator[str]:
+    """A warning if several machines of the task set are this one."""
+    here = dict.fromkeys(role.machine for role in task_set.roles if role.machine not in machines)
+    if len(here) > 1:
+        fix = "name where an agent listens on another: --on NAME=HOST:PORT"
+        yield f"the machines {listed(here)} are all this one; {fix}"
 
 
 @contextmanager
@@ -321,15 +331,20 @@ def calibrate_machine(now: datetime, announce: Announce, kernels: tuple[Kernel, 
     return made
 
 
-def _warn_unstable(calibration: Calibration, kernels: Sequence[Kernel], announce: Announce) -> None:
-    """Warn of each of these kernels whose calibration is unstable, with the error that is too large."""
-    for each in calibration.kernels:
+def _unstable(calibration: Calibration | None, kernels: Sequence[Kernel]) -> Iterator[str]:
+    """A warning of each of these kernels whose calibration is unstable, with the error that is too large."""
+    for each in calibration.kernels if calibration is not None else ():
         if each.kernel in kernels and not each.stable:
             name, error = each.largest_error
-            announce(
-                f"warning: the calibration of the kernel {each.kernel} is unstable ({name} {error:+.1%}); "
+            yield (
+                f"the calibration of the kernel {each.kernel} is unstable ({name} {error:+.1%}); "
                 "calibrate on a quiet machine: hati probe calibrate"
             )
+
+
+def _warn(warnings: Iterable[str], announce: Announce) -> None:
+    for each in warnings:
+        announce(f"warning: {each}")
 
 
 def _prepare_writable(folder: Path, fix: str) -> None:
@@ -357,7 +372,7 @@ def calibrate_kernels(now: datetime, announce: Announce, save: Path | None = Non
         _prepare_writable(save.resolve().parent, "name another file")
     with measuring_alone("probe calibrate", announce), TemporaryDirectory(prefix="hati-") as folder:
         made = calibrate_machine(now, announce, CALIBRATED, Path(folder))
-    _warn_unstable(made, CALIBRATED, announce)
+    _warn(_unstable(made, CALIBRATED), announce)
     if save is not None:
         try:
             write_calibration(made, save)
