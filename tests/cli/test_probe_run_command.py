@@ -149,6 +149,53 @@ def test_without_a_compiler_it_ends_with_4(hati_here: Hati, tmp_path: Path, monk
     assert "there is no C compiler `no-such-compiler` on this machine; install one" in " ".join(done.err.split())
 
 
+OWN_CODE = """\
+name: Own C
+machines: [here]
+roles:
+  - name: only
+    machine: here
+    task:
+      do: sequence
+      tasks:
+        - {do: cpu, kernel: sort, units: 5}
+        - do: code
+          headers: [HEADER]
+          declare: DECLARED
+          prepare: |
+            own->number = 1;
+            PREPARED
+          execute: |
+            own->number++;
+
+              EXECUTED
+"""
+
+
+@pytest.mark.parametrize(
+    ("wrong", "part", "place", "text"),
+    [
+        ({"EXECUTED": "nonsense = 2;"}, "execute", ":19:15:", "              nonsense = 2;"),
+        ({"PREPARED": "own->other = 2;"}, "prepare", ":15:16:", "            own->other = 2;"),
+        ({"DECLARED": "nonsense number;"}, "declare", ":12:20:", "          declare: nonsense number;"),
+        ({"HEADER": "no-such-header.h"}, "headers", ":11:20:", "          headers: [no-such-header.h]"),
+    ],
+)
+def test_c_of_ones_own_that_cannot_be_compiled_is_shown_at_its_place(
+    hati_here: Hati, tmp_path: Path, wrong: dict[str, str], part: str, place: str, text: str
+) -> None:
+    right = {"HEADER": "stdio.h", "DECLARED": "int number;", "PREPARED": ";", "EXECUTED": ";"}
+    model = OWN_CODE
+    for word, code in (right | wrong).items():
+        model = model.replace(word, code)
+    (tmp_path / "work.yaml").write_text(model)
+    done = hati_here("probe", "run", "work.yaml", folder=tmp_path)
+    assert (done.status, done.out) == (2, "")
+    assert f"work.yaml{place}" in done.err
+    assert f"the C of `{part}` cannot be compiled: " in " ".join(done.err.split())
+    assert f"  {text}" in done.err.splitlines()
+
+
 BROKEN_OFF = """\
 name: Broken off
 machines: [here]

@@ -9,5 +9,6 @@ from .compiling import compile_program as compile_program
 from .compiling import compiler as compiler
 from .programs import RemoteMachine as RemoteMachine
 from .running import INTERRUPTED as INTERRUPTED
+from .running import CodeError as CodeError
 from .running import LoadInterruption as LoadInterruption
 from .running import compile_and_run as compile_and_run

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 from pathlib import Path
@@ -12,6 +13,7 @@ from hati.core import MeasurementError
 from hati.generate import FLAGS
 
 _LONGEST = 120.0
+_ERROR = re.compile(r"load\.c:(?P<line>\d+):(?P<column>\d+): (?:fatal )?error: (?P<reason>.*)")
 
 
 class LoadDriverError(MeasurementError):
@@ -20,6 +22,19 @@ class LoadDriverError(MeasurementError):
     def __init__(self, message: str, fix: str, observations: object = None) -> None:
         super().__init__(message, fix=fix)
         self.observations = observations
+
+
+class CompileError(LoadDriverError):
+    """A source that cannot be compiled; ``position`` is the first error's line and column, None where it has none.
+
+    ``reason`` is the compiler's, without the place.
+    """
+
+    def __init__(self, message: str, fix: str, words: str) -> None:
+        super().__init__(message, fix)
+        found = _ERROR.search(words)
+        self.position = (int(found["line"]), int(found["column"])) if found else None
+        self.reason = found["reason"] if found else words
 
 
 def compiler() -> str:
@@ -49,9 +64,10 @@ def compile_program(source: str, folder: Path, flags: tuple[str, ...] = ()) -> P
     done = _compiled(*FLAGS, *flags, str(file), "-o", str(program))
     if done.returncode != 0:
         words = next((line for line in done.stderr.splitlines() if "rror" in line), done.stderr.strip()[:200])
-        raise LoadDriverError(
+        raise CompileError(
             f"{shlex.join(_named())} cannot compile {file}: {words or f'exit status {done.returncode}'}",
             "install the C library's headers (libc6-dev), or see the source",
+            words,
         )
     return program
 

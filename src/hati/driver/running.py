@@ -19,15 +19,17 @@ from types import MappingProxyType
 
 from hati.core import replace
 from hati.driver.agent import ANYWHERE, Announce, CompileRequest
-from hati.driver.compiling import LoadDriverError, compile_program, write_source
+from hati.driver.compiling import CompileError, LoadDriverError, compile_program, write_source
 from hati.driver.programs import CHUNK, HERE, ControlledProgram, RemoteMachine, RemoteProgram, mute
 from hati.generate import (
     Calibration,
+    CodePlace,
     Lifetime,
     LoadObservations,
     LoadProgram,
     MachineTaskSet,
     TaskSet,
+    code_place,
     joined,
     load_program,
     read_report,
@@ -77,8 +79,8 @@ def compile_and_run(
     sources = [source(program) for program in programs]
     folders = [folder / f"role-{number}" for number in range(len(programs))]
     files = [
-        write_source(text, place) if role.machine in machines else compile_program(text, place, flags)
-        for role, text, place in zip(task_set.roles, sources, folders, strict=True)
+        write_source(text, place) if role.machine in machines else _compiled(program, text, place, flags)
+        for program, role, text, place in zip(programs, task_set.roles, sources, folders, strict=True)
     ]
     running: list[ControlledProgram] = []
     try:
@@ -103,6 +105,24 @@ def compile_and_run(
     if problems:
         raise LoadDriverError("; ".join(problems), _remedy(problems[0], observations), observations)
     return observations
+
+
+class CodeError(LoadDriverError):
+    """C of one's own that cannot be compiled, with its place."""
+
+    def __init__(self, place: CodePlace, error: CompileError) -> None:
+        super().__init__(error.message, error.fix or "")
+        self.place_in_task, self.reason = place, error.reason
+
+
+def _compiled(program: LoadProgram, text: str, folder: Path, flags: tuple[str, ...]) -> Path:
+    try:
+        return compile_program(text, folder, flags)
+    except CompileError as error:
+        place = error.position and code_place(program, text, *error.position)
+        if place is None:
+            raise
+        raise CodeError(place, error) from None
 
 
 INTERRUPTED = "it was interrupted"

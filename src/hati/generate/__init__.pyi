@@ -1,3 +1,6 @@
+from .code_places import CodePlace as CodePlace
+from .code_places import code_place as code_place
+from .code_places import yaml_place as yaml_place
 from .observations import ClockCosts as ClockCosts
 from .observations import LoadObservations as LoadObservations
 from .observations import MachineClock as MachineClock

@@ -23,6 +23,7 @@ from hati.core import InputError, MeasurementError, Place, digest
 from hati.core.wording import listed, suggestion
 from hati.driver import (
     INTERRUPTED,
+    CodeError,
     LoadDriverError,
     LoadInterruption,
     RemoteMachine,
@@ -35,7 +36,17 @@ from hati.driver import (
 )
 from hati.engine.locks import FileLock, default_path
 from hati.file_errors import write_error
-from hati.generate import CALIBRATED, Calibration, CpuLoad, Kernel, LoadObservations, TaskSet, parse_task_set, tasks_of
+from hati.generate import (
+    CALIBRATED,
+    Calibration,
+    CpuLoad,
+    Kernel,
+    LoadObservations,
+    TaskSet,
+    parse_task_set,
+    tasks_of,
+    yaml_place,
+)
 from hati.generate.tasks import TaskAttributes
 from hati.packages import added, called, load_entry
 from hati.subject import make_own, remedy, this_machine
@@ -266,6 +277,10 @@ def run_task_set(
         problem = ""
         try:
             found = compile_and_run(task_set, folder, calibration, machines=machines, announce=announce, lock=lock)
+        except CodeError as error:
+            place = yaml_place(file.read_text(encoding="utf-8"), str(file), task_set, error.place_in_task)
+            words = f"the C of `{error.place_in_task.part}` cannot be compiled: {error.reason}"
+            raise InputError(words, place=place, fix="correct it") from None
         except LoadDriverError as error:
             if not isinstance(error.observations, LoadObservations):
                 raise
