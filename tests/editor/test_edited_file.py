@@ -25,6 +25,11 @@ def opened(file: Path) -> EditedFile:
     return EditedFile(file, parse_task_set)
 
 
+def test_a_new_file_in_a_folder_that_cannot_be_written_is_refused_before_anything_is_composed() -> None:
+    with pytest.raises(InputError, match=r"/proc.*; name a file in another folder"):
+        opened(Path("/proc/new.yaml"))
+
+
 def test_a_new_file_is_created_when_it_is_saved(tmp_path: Path) -> None:
     file = tmp_path / "new: one.yaml"
     editing = opened(file)

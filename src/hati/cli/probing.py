@@ -366,7 +366,7 @@ def draw(file: _File, output: Output = STDOUT) -> None:
 
 @app.command("edit")
 def edit(
-    file: Annotated[Path, typer.Argument(metavar="TASKSET", help="Task set in YAML; created if missing.")],
+    file: Annotated[Path, typer.Argument(metavar="TASKSET", help="Task set in YAML; a new one is created on Save.")],
 ) -> None:
     """Compose a task set in a browser.
 

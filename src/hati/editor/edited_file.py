@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 from msgspec import Struct
 
 from hati.core import InputError, Place
+from hati.file_errors import write_error
 from hati.generate.editing import Edit, EditHistory, place_after
 from hati.generate.task_set import TaskSetError
 from hati.generate.tasks import Path as ValuePath
@@ -47,11 +49,22 @@ class EditorState(Struct, frozen=True):
     selected: ValuePath | None = None
 
 
+def _check_folder(folder: Path) -> None:
+    """Raise an error unless a file can be created in a folder."""
+    if not folder.is_dir():
+        raise InputError(f"there is no folder {folder}", fix="create it, or name another file")
+    try:
+        TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise write_error(folder, error, "name a file in another folder") from None
+
+
 class EditedFile:
     """A file and the texts since it was opened; a file that does not exist is created when it is saved.
 
     Raises:
-        InputError: where it cannot be read, or is not a mapping in YAML, with the place.
+        InputError: where it cannot be read, or is not a mapping in YAML, with the place, or a new one not be created.
+        MeasurementError: where the disk is full.
     """
 
     def __init__(self, file: Path, check: Check) -> None:
@@ -59,8 +72,8 @@ class EditedFile:
         self._name = file.name
         self._check = check
         self._on_disk = self._read()
-        if self._on_disk is None and not self._file.parent.is_dir():
-            raise InputError(f"there is no folder {self._file.parent}", fix="create it, or name another file")
+        if self._on_disk is None:
+            _check_folder(self._file.parent)
         new = _NEW.format(name=inline(self._file.stem)).encode()
         self._history = EditHistory((_text(new if self._on_disk is None else self._on_disk, self._file),))
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hati.core import Place
-from hati.generate.program import LoadProgram, TaskNode
+from hati.generate.program import LoadProgram
 from hati.generate.reading import Places
 from hati.generate.task_set import TaskSet
 from hati.generate.tasks import CodeLoad, LoadTask, Path, children
@@ -28,23 +28,24 @@ def code_place(program: LoadProgram, source: str, line: int, column: int) -> Cod
     """The place in a task's C of a line and a column of the program's source, counted from 1; None: it is elsewhere."""
     at = sum(len(each) + 1 for each in source.split("\n")[: line - 1])
     for node in program.nodes:
-        for part, start, text in _parts(node, source) if isinstance(node.task, CodeLoad) else ():
+        task = node.task
+        if not isinstance(task, CodeLoad):
+            continue
+        for part, start, text in _parts(node.number, task, source):
             first = source.rfind("\n", 0, start) + 1
             if first <= at <= start + len(text):
                 below = source.count("\n", first, at)
-                return CodePlace(node.task, part, below + 1, column - (0 if below else start - first))
+                return CodePlace(task, part, below + 1, column - (0 if below else start - first))
     return None
 
 
-def _parts(node: TaskNode, source: str) -> Iterator[tuple[str, int, str]]:
-    """The parts of a node's C, with the indices at which they start in the source, and their texts."""
-    task = node.task
-    assert isinstance(task, CodeLoad)
+def _parts(number: int, task: CodeLoad, source: str) -> Iterator[tuple[str, int, str]]:
+    """The parts of the C of a node, with the indices at which they start in the source, and their texts."""
     heads = {
-        "declare": f"static struct code_{node.number} {{",
-        "prepare": f"static void prepare_code_{node.number}(",
-        "clean_up": f"static void clean_up_code_{node.number}(",
-        "execute": f"struct code_{node.number} *own = ",
+        "declare": f"static struct code_{number} {{",
+        "prepare": f"static void prepare_code_{number}(",
+        "clean_up": f"static void clean_up_code_{number}(",
+        "execute": f"struct code_{number} *own = ",
     }
     for part, head in heads.items():
         if text := getattr(task, part):
