@@ -380,7 +380,9 @@ def test_sides_of_different_machines_are_named(hati: Hati, tmp_path: Path) -> No
     measured_on(tmp_path / "a.json", fast=1.0)
     measured_on(tmp_path / "b.json", slow=1.3)
     done = hati("compare", "a.json", "b.json", "--fail-on", "none")
-    assert "measured on different machines (fast before, slow after)" in " ".join(done.out.split())
+    text = " ".join(done.out.split())
+    assert "measured on different machines (fast before, slow after)" in text
+    assert "`hati probe diff fast slow` shows how they differ" in text
     values = hati("compare", "a.json", "b.json", "--fail-on", "none", "--format", "json")
     assert "measured on different machines (fast before, slow after)" in values.err
     assert "different machines" not in hati("compare", "a.json", "a.json", "--fail-on", "none").out

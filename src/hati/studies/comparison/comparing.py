@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
@@ -182,7 +183,11 @@ def _number_of(some: Sequence[object], found: Sequence[SamplePair]) -> str:
 
 
 def _same_revision_text(pair: SamplePair, of: str) -> str:
-    return f"in {of} the sides were measured on different machines ({_machines(pair)}): these are what is compared"
+    names = shlex.join([pair.before.machine, pair.after.machine])
+    return (
+        f"in {of} the sides were measured on different machines ({_machines(pair)}): these are what is compared; where"
+        f" both are probed, `hati probe diff {names}` shows how they differ"
+    )
 
 
 def _no_bridge_text(pair: SamplePair, of: str) -> str:
