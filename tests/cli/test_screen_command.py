@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import random
+import shlex
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -224,6 +227,38 @@ def test_runs_that_estimate_nothing_say_how_many_would(hati: Hati, fake_project:
     assert "From 13 runs on they can be estimated: `hati screen --metric latency --budget 13`." in said
     enough = hati("screen", "--metric", "latency", "--budget", "13", "--format", "json").json
     assert {tuple(effect["options"]) for effect in enough["effects"]} >= {(name,) for name in "abcdef"}
+
+
+def command_shown(text: str) -> list[str]:
+    """The words of the command that would estimate the effects, without the program's name."""
+    return shlex.split(" ".join(text.split()).partition("can be estimated: `")[2].partition("`")[0])[1:]
+
+
+def test_a_command_shown_of_one_of_several_benchmarks_runs(hati: Hati, fake_project: Path) -> None:
+    (fake_project / "subject.py").write_text(NOISE)
+    file = fake_project / "hati.toml"
+    text = file.read_text()
+    other = text[text.index("[[benchmark]]") : text.index("[options.a]")].replace('"main"', '"other"')
+    file.write_text(text + other)
+    asked = ("screen", str(fake_project), "--metric", "latency", "--benchmark", "main", "--budget")
+    shown = command_shown(hati(*asked, "10", folder=fake_project.parent).out)
+    assert shown == ["screen", str(fake_project), "--benchmark", "main", "--metric", "latency", "--budget", "13"]
+    assert hati(*shown, folder=fake_project.parent).status == 0
+
+
+def test_a_command_shown_of_a_table_runs(hati: Hati, fake_project: Path) -> None:
+    draws = random.Random(1)
+    rows = (
+        f"{','.join(row)},{draws.gauss(900.0 if row[0] == 'on' else 100.0, 1.0)},1"
+        for row in product(("off", "on"), repeat=6)
+    )
+    (fake_project / "runs.csv").write_text("\n".join(("a,b,c,d,e,f,latency,build", *rows)))
+    asked = ("screen", "runs.csv", "--space", "hati.toml", "--metric", "latency", "--where", "build=1", "--budget")
+    said = " ".join(hati(*asked, "16").out.split())
+    shown = shlex.split(said.partition("screen the rest: ")[2])[1:13]
+    assert shown[:6] == ["screen", "runs.csv", "--space", "hati.toml", "--where", "build=1"]
+    assert shown[6:] == ["--metric", "latency", "--set", "a=off", "--budget", "16"]
+    assert hati(*shown).status == 0
 
 
 def test_effects_of_several_settings_name_those_that_they_are_between(hati: Hati, fake_project: Path) -> None:

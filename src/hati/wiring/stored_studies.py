@@ -209,6 +209,7 @@ def screening_report(
         validation = validation_of(place, conclusion.study, conclusion.metric.name)
         return screening_json(conclusion, validation, advice, changes, known)
 
+    conclusion = replace(conclusion, command=place.command("screen", conclusion.benchmark))
     document = screening_document(conclusion, advice, changes, known)
     if place.table is None and (warning := unreached_warning(place.project)):
         document = replace(document, warnings=(warning, *document.warnings))

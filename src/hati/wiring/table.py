@@ -90,7 +90,16 @@ def table_workplace(request: TableRequest, store: str | None = None, announce: A
         revision=table.revision,
         table=table,
         announce=announce,
+        given=_given(request),
     )
+
+
+def _given(request: TableRequest) -> tuple[str, ...]:
+    """The words that name the table, its rows and what they mean on the command line."""
+    flags = {"--unit": request.unit, "--better": request.better, "--deviation": request.deviation}
+    where = (word for text in request.where for word in ("--where", text))
+    meant = (word for flag, value in flags.items() if value is not None for word in (flag, str(value)))
+    return str(request.table), "--space", str(request.space), *where, *meant
 
 
 def table_benchmark(metrics: tuple[Metric, ...], workload: Workload | None = None) -> Benchmark:

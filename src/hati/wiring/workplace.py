@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -66,7 +67,8 @@ class Workplace(Struct, frozen=True):
     for them there is no ``folder``, and ``revision`` is ``""``. ``whole`` is the project's space before ``--set``
     narrowed it. ``pool`` are the names of the machines that share each study, empty if only this machine measures.
     ``urgency`` is that of its studies among those of other campaigns. ``classes`` are those of machines over which the
-    repetitions of each configuration are spread.
+    repetitions of each configuration are spread. ``given`` are the words that name the project or the table on the
+    command line.
     """
 
     project: Project
@@ -80,6 +82,12 @@ class Workplace(Struct, frozen=True):
     pool: tuple[str, ...] = ()
     urgency: Urgency = NO_HURRY
     classes: tuple[str, ...] = ()
+    given: tuple[str, ...] = ()
+
+    def command(self, verb: str, benchmark: str) -> str:
+        """The command line of a verb on the same project or table, with the benchmark if there are several."""
+        several = len(self.project.benchmarks) > 1
+        return shlex.join(("hati", verb, *self.given, *(("--benchmark", benchmark) if several else ())))
 
     @property
     def _placement(self) -> Placement:
@@ -226,7 +234,13 @@ def workplace(path: Path, place: str | None, announce: Announce = mute) -> Workp
     _warn(announce, project.root, folder.left_out(folder.revision))
     here = _machine_of(store, announce)
     pool = _pool(project, here)
-    return Workplace(project, store, here, folder.revision, folder=folder, announce=announce, pool=pool)
+    return Workplace(
+        project, store, here, folder.revision, folder=folder, announce=announce, pool=pool, given=_given(path)
+    )
+
+
+def _given(path: Path) -> tuple[str, ...]:
+    return () if path == Path() else (str(path),)
 
 
 def workplace_around(root: Path, place: str | None, announce: Announce = mute) -> Workplace:
@@ -245,7 +259,7 @@ def _around(root: Path, place: str | None, announce: Announce) -> Workplace:
         project, store = _opened(root, place)
     else:
         project, store = _stored(parse_project("", root / FILE), place)
-    return Workplace(project, store, _machine_of(store, announce), "", announce=announce)
+    return Workplace(project, store, _machine_of(store, announce), "", announce=announce, given=_given(root))
 
 
 def workplace_to_look(root: Path, place: str | None, announce: Announce = mute) -> Workplace:

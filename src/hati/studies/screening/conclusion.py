@@ -492,7 +492,7 @@ class ScreeningConclusion(Struct, frozen=True):
     as they were written. ``conditional_effects`` are the effects of options that depend, or may depend, on another;
     ``dominating`` is the option that explains nearly all of the variance. ``machine_blocks`` describes the machines if
     there are several. ``relative_to`` is the base of the effects' changes. ``fewest_runs`` is the smallest budget whose
-    runs estimate all main effects together, if these runs estimate none of them.
+    runs estimate all main effects together, if these runs estimate none of them. ``command`` screens the same subject.
     """
 
     study: str
@@ -534,6 +534,7 @@ class ScreeningConclusion(Struct, frozen=True):
     machine_blocks: MachineBlocks | None = None
     relative_to: RelativeTo = RelativeTo.FIRST_SETTING
     fewest_runs: int | None = None
+    command: str = "hati screen"
 
     @property
     def all_runs(self) -> RunCounts:

@@ -86,15 +86,15 @@ def narrowed_note(conclusion: ScreeningConclusion) -> tuple[str, ...]:
 
 
 def _command(conclusion: ScreeningConclusion, found: DominatingOption, setting: Setting) -> str:
-    """The command that screens the other options at a setting of the dominating one."""
+    """The command that screens the other options at a setting of the dominating one, by as many runs."""
     settings = [f"{name}={setting_text(own)}" for name, own in (*found.fixed, (found.name, setting))]
-    return screening_command(conclusion, settings)
+    return f"{screening_command(conclusion, settings)} --budget {conclusion.done}"
 
 
 def screening_command(conclusion: ScreeningConclusion, settings: Sequence[str] = ()) -> str:
     """The command that screens the space, also restricted to settings."""
     words = (f" --set {shlex.quote(text)}" for text in (*_constraints(conclusion), *settings))
-    return f"hati screen --metric {shlex.quote(conclusion.metric.name)}{''.join(words)}"
+    return f"{conclusion.command} --metric {shlex.quote(conclusion.metric.name)}{''.join(words)}"
 
 
 def _explained(conclusion: ScreeningConclusion, found: DominatingOption) -> str:
