@@ -50,6 +50,13 @@ def test_a_line_is_executed_if_one_document_says_so() -> None:
     assert read_coverage(printed(GCOV, again), "out")["a.c"] == {27: True, 29: True, 31: True}
 
 
+@pytest.mark.parametrize("document", [GCOV, PYTHON])
+def test_a_document_after_other_text_of_its_line_is_read(document: object) -> None:
+    alone = read_coverage(printed(document), "out")
+    assert read_coverage(b"done." + json.dumps(document).encode(), "out") == alone
+    assert read_coverage(b'seen {"files": 3} ' + json.dumps(document).encode(), "out") == alone
+
+
 def test_the_document_of_coverage_py_is_read() -> None:
     assert read_coverage(printed(PYTHON), "out") == {"m.py": {1: True, 2: True, 3: True, 4: False, 5: True, 6: True}}
 

@@ -77,7 +77,7 @@ def read_coverage(output: bytes, source: str, project: Path | None = None) -> di
         raise InputError(
             "the output has no coverage of lines",
             place=Place(source),
-            fix="print it by `gcov --json-format --stdout` or `coverage json -o -`, from the beginning of a line on",
+            fix="print it by `gcov --json-format --stdout` or `coverage json -o -`",
         )
     return found
 
@@ -92,11 +92,12 @@ def line_values(files: Mapping[str, Executed]) -> dict[str, FloatArray]:
     return {LINES: np.array([float(number)]), **signed}
 
 
-_OPENING = re.compile(r'^\{\s*"', re.MULTILINE)
+_FIRST = "meta|gcc_version|format_version|current_working_directory|data_file"
+_OPENING = re.compile(rf'^\{{\s*"|\{{\s*"(?:{_FIRST})"', re.MULTILINE)
 
 
 def _documents(text: str, source: str) -> Iterator[_Coverage]:
-    """The documents that begin with a line, which may be of several lines each."""
+    """The documents that begin with a line or, with a key that these tools print first, within one."""
     decoder, end = json.JSONDecoder(), 0
     while opening := _OPENING.search(text, end):
         place = Place(source, text.count("\n", 0, opening.start()) + 1)
