@@ -37,7 +37,7 @@ check: setup ## lint, format, types, import contract, names
 	@$(BIN)/lint-imports
 	@$(BIN)/python scripts/check_names.py
 
-format: setup ## mend what ruff can mend
+format: setup ## fix what ruff can fix
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 

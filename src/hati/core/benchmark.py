@@ -172,7 +172,7 @@ LINE_NUMBER = "line number"
 
 
 def are_line_numbers(metric: str, unit: str) -> bool:
-    """Whether observations are the numbers of a file's lines, which are no measurements.
+    """Whether observations are the numbers of a file's lines, which are not measured.
 
     >>> are_line_numbers("lines of a.c", LINE_NUMBER), are_line_numbers("lines of code", "1")
     (True, False)

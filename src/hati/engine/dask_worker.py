@@ -181,7 +181,7 @@ class Requests:
 def serve_requests(worker: Worker, address: ClusterAddress, idle: float, announce: Callable[[str], None]) -> None:
     """Run batches for a machine whenever a campaign asks for one, until none has asked for ``idle`` seconds.
 
-    The batch in progress is finished when the scheduler ends; the connection is made again when there is one.
+    The batch in progress is finished when the scheduler ends; then it connects again as soon as there is one.
 
     Raises:
         InputError: where certificates are missing.

@@ -171,7 +171,7 @@ class Loop(TaskAttributes, frozen=True, tag="loop"):
 
     @property
     def endless(self) -> bool:
-        """Whether it does not end by itself."""
+        """Whether it never ends on its own."""
         return self.count is None and self.duration_ms is None
 
 

@@ -383,7 +383,7 @@ class Recording(Struct, frozen=True):
 
     @property
     def counted(self) -> tuple[str, ...]:
-        """The events that are counted; instructions, if any besides page faults, come first: they size the batches."""
+        """The events that are counted; instructions, if any except page faults, come first: they size the batches."""
         names = counted(self.metrics)
         if not names or names == (PAGE_FAULTS,):
             return names

@@ -118,12 +118,12 @@ def _compared(steady: Sequence[SteadyPair], request: CompareRequest, history: Se
     read = [sample for path in history for sample in read_samples(path).samples]
     earlier = [comparison.without_warm_up(sample)[0] for sample in comparison.gathered(read)]
     found = comparison.with_bridges([each.pair for each in steady], earlier)
-    cautions = [
+    warnings = [
         *comparison.machine_warnings(found),
         *comparison.session_warnings(found),
         *comparison.interference_warnings(found),
     ]
-    compared = comparison.compare(found, question, cautions, earlier)
+    compared = comparison.compare(found, question, warnings, earlier)
     if history and not compared.remembered and not any(pair.bridges for pair in found):
         text = "--history has no benchmark of these with several runs of one revision: it does not count"
         compared = replace(compared, warnings=(*compared.warnings, text))

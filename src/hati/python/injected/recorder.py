@@ -113,7 +113,7 @@ def describe(request: Request) -> str:
     places = Places(request["working"], request["working"], request["roots"].split(":"), False)
     places.open()
     offer()
-    from .telling import as_json
+    from .statement_json import as_json
 
     return as_json(places.generators(request["tell"]))
 

@@ -395,25 +395,25 @@ _FEW_RUNS = 10
 
 
 def with_bootstrap_intervals(
-    told: Comparisons, found: Sequence[SamplePair], question: Question, seed: int
+    compared: Comparisons, found: Sequence[SamplePair], question: Question, seed: int
 ) -> Comparisons:
     """The same comparisons with bootstrap intervals of the ratios.
 
     Verdicts, p-values and everything derived from them stay: with few runs, bootstrap intervals are too narrow.
     """
-    own = [row for row in told.rows if _has_interval(row)]
+    own = [row for row in compared.rows if _has_interval(row)]
     if not own:
-        return told
-    rows = tuple(_with_interval(row, pair, question, seed) for row, pair in zip(told.rows, found, strict=True))
+        return compared
+    rows = tuple(_with_interval(row, pair, question, seed) for row, pair in zip(compared.rows, found, strict=True))
     few = sum(min(row.before.runs, row.after.runs) < _FEW_RUNS for row in own)
-    warnings = told.warnings
+    warnings = compared.warnings
     if few:
         warnings += (
             f"{few} of {len(own)} comparisons have fewer than {_FEW_RUNS} runs of a side, with which bootstrap"
             " intervals are too narrow (at 99 %, those of 5 runs hold the truth in 97.5 %): make 10 runs, or use"
             " --interval t",
         )
-    return replace(told, rows=rows, intervals=IntervalMethod.BOOTSTRAP, seed=seed, warnings=warnings)
+    return replace(compared, rows=rows, intervals=IntervalMethod.BOOTSTRAP, seed=seed, warnings=warnings)
 
 
 def _has_interval(row: Comparison) -> bool:
@@ -438,13 +438,13 @@ def _with_interval(row: Comparison, pair: SamplePair, question: Question, seed: 
 _MEDIAN = Statistic(0.5)
 
 
-def with_median_tests(told: Comparisons, found: Sequence[SamplePair]) -> Comparisons:
+def with_median_tests(compared: Comparisons, found: Sequence[SamplePair]) -> Comparisons:
     """The same comparisons with tests of medians; these decide nothing and are not corrected for each other."""
     rows = []
-    for row, pair in zip(told.rows, found, strict=True):
+    for row, pair in zip(compared.rows, found, strict=True):
         sides = sides_of(pair, _MEDIAN)
         rows.append(replace(row, tests=two_sample_tests(sides.before.values, sides.after.values)))
-    return replace(told, rows=tuple(rows))
+    return replace(compared, rows=tuple(rows))
 
 
 _BATCHES = 10
@@ -504,7 +504,7 @@ def _batched(sample: Sample) -> Sample:
 
 
 def _estimated(row: Comparison, within: Comparison, pair: SamplePair) -> Comparison:
-    """A row without a verdict, with the estimate from its observations; batches are no runs, so none are needed."""
+    """A row without a verdict, with the estimate from its observations; batches are not runs, so none are needed."""
     change = replace(within.change, runs_needed=None)
     observations = len(pair.before.runs[0].steady), len(pair.after.runs[0].steady)
     return replace(

@@ -180,9 +180,9 @@ class Recommendation(Struct, frozen=True, dict=True):
         """The settings to confirm where no follow-up is possible, and the arms that then wait."""
         if rules_of(self.id) < _LARGEST_GAIN:
             return (waiting[0].settings, waiting[1:]) if waiting else (_NONE, ())
-        hopeful = tuple(arm for arm in waiting if self._predicted[arm.configuration] >= 0.0)
-        settings = self._most_promising(hopeful, rounds, evidence)
-        return settings, tuple(arm for arm in hopeful if arm.settings != settings)
+        promising = tuple(arm for arm in waiting if self._predicted[arm.configuration] >= 0.0)
+        settings = self._most_promising(promising, rounds, evidence)
+        return settings, tuple(arm for arm in promising if arm.settings != settings)
 
     def _most_promising(self, waiting: Sequence[Arm], rounds: Sequence[Round], evidence: Evidence) -> Settings:
         """The settings with the largest gain that no round confirmed yet; none if there are none.

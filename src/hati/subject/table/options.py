@@ -261,7 +261,7 @@ def infer_space(sheet: Sheet, metrics: Collection[str]) -> Inferred:
 
     Columns of 0 and 1 become booleans. Numbers are sorted, texts are kept in order of occurrence; the first is the
     default. Not options are: ``metrics``, columns for the origin of a row, columns with only one value, and columns
-    with so many distinct values that they look measured.
+    that look measured: they have too many distinct values.
 
     Raises:
         InputError: for a metric that is not a column, with the nearest; where no option is left.

@@ -1,4 +1,4 @@
-"""What tells a campaign from one of the same number that was begun elsewhere."""
+"""The token that distinguishes a campaign from one of the same number that was begun elsewhere."""
 
 import sqlalchemy as sa
 from alembic import op
