@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from time import process_time
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 from hati.campaign import campaign
 from hati.core import Budget, Configuration, Evidence, Plan, Run, StudyId, Task, Workload, replace
 from hati.testing import FakeEngine, FakeMachines, MemoryStore
+from interrupts import run_until_killed
 
 ID = StudyId.of("counting", {}, 1, "m")
 
@@ -42,15 +42,7 @@ def one(task: Task) -> dict[str, list[float]]:
 def test_a_killed_campaign_ends_with_the_same_tasks_once_each(wanted: int, at_once: int, killed_after: int) -> None:
     store, first, second = MemoryStore(), FakeEngine(one), FakeEngine(one)
 
-    class KilledError(Exception):
-        pass
-
-    def kill(run: Run, evidence: Evidence, plan: Plan) -> None:
-        if len(store.kept) == killed_after:
-            raise KilledError
-
-    with contextlib.suppress(KilledError):
-        campaign(Counting(wanted, at_once), first, store, Budget(), kill)
+    run_until_killed(Counting(wanted, at_once), first, store, Budget(), killed_after)
     assert campaign(Counting(wanted, at_once), second, store, Budget()) == wanted
     assert sorted(run.task.repetition for run in store.kept) == list(range(wanted))
     assert len(first.tasks) + len(second.tasks) == wanted

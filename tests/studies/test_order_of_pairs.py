@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Callable, Sequence
 from itertools import count, pairwise, product
@@ -18,12 +17,10 @@ from hati.core import (
     Configuration,
     Evidence,
     Metric,
-    Plan,
     Reader,
     ReaderKind,
     Revision,
     RevisionKind,
-    Run,
     Stopping,
     Task,
     replace,
@@ -40,6 +37,7 @@ from hati.studies.recommendation import Candidate, Recommendation, Recommendatio
 from hati.studies.replay import Replay, ReplayOrder, replay_id
 from hati.testing import FakeEngine, MemoryStore
 from hati.testing.assertions import study_of
+from interrupts import run_until_killed
 
 TIME = Metric("time", "s")
 MAIN = Benchmark("main", ("true",), Reader(ReaderKind.HATI), (TIME,))
@@ -185,15 +183,7 @@ def test_a_killed_check_goes_on_in_the_order_in_which_it_began(killed_after: int
     whole, begun, rest, store = FakeEngine(by_task), FakeEngine(by_task), FakeEngine(by_task), MemoryStore()
     uninterrupted = concluded(check(3), whole, MemoryStore())
 
-    class KilledError(Exception):
-        pass
-
-    def kill(run: Run, evidence: Evidence, plan: Plan) -> None:
-        if len(store.kept) == killed_after:
-            raise KilledError
-
-    with contextlib.suppress(KilledError):
-        campaign(check(3), begun, store, check(3).budget, kill)
+    run_until_killed(check(3), begun, store, check(3).budget, killed_after)
     assert len(begun.tasks) == killed_after
     assert concluded(check(3), rest, store) == uninterrupted
     assert begun.tasks + rest.tasks == whole.tasks

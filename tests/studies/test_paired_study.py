@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -25,10 +24,8 @@ from hati.core import (
     MeasurementError,
     Metric,
     Pairing,
-    Plan,
     Reader,
     ReaderKind,
-    Run,
     Stopping,
     Task,
     replace,
@@ -39,6 +36,7 @@ from hati.studies.comparison import ChangeVerdict, Question
 from hati.studies.paired import PairedComparison, PairedConclusion, PairedDesign, Variant, paired_id, shared_metrics
 from hati.studies.paired.document import paired_document
 from hati.testing import FakeEngine, MemoryStore
+from interrupts import run_until_killed
 
 TIME = Metric("time", "s")
 OLD = Variant(Benchmark("old", ("true",), Reader(ReaderKind.HATI), (TIME,)), Configuration())
@@ -135,15 +133,7 @@ def test_a_killed_comparison_goes_on(killed_after: int) -> None:
     store, first, second = MemoryStore(), FakeEngine(values(1.03, 0.02)), FakeEngine(values(1.03, 0.02))
     study = comparison(Budget(runs=40))
 
-    class KilledError(Exception):
-        pass
-
-    def kill(run: Run, evidence: Evidence, plan: Plan) -> None:
-        if len(store.kept) == killed_after:
-            raise KilledError
-
-    with contextlib.suppress(KilledError):
-        campaign(study, first, store, study.budget, kill)
+    run_until_killed(study, first, store, study.budget, killed_after)
     again = campaign(study, second, store, study.budget)
     assert again == concluded(study, FakeEngine(values(1.03, 0.02)))
     assert len({run.task.id for run in store.kept}) == len(first.tasks) + len(second.tasks) == again.done
