@@ -33,13 +33,14 @@ from hati.subject.readings import (
     MissingMetricError,
     Reading,
     parse_expression,
+    parse_filter,
     parse_path,
     read_document,
     read_lines,
     read_matches,
     read_process,
+    read_tool,
 )
-from hati.subject.tool_readings import parse_filter, read_tool
 
 _NOTHING: Mapping[str, float] = MappingProxyType({})
 
