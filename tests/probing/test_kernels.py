@@ -35,7 +35,7 @@ def test_experiments_and_load_programs_define_no_function_twice() -> None:
 def test_kernels_access_only_their_own_memory(tmp_path: Path) -> None:
     program = compile_program(with_kernels(SOURCE.read_text()), tmp_path, SANITIZED)
     lines = {
-        "clock 20": ("cost_ps", "thread_cost_ps", "step_ns"),
+        "clock 20": ("window_ns", "cost_ps", "thread_cost_ps", "step_ns"),
         "spin 20000000 -1 other 2 1000 100": ("window_ns", "gap_start_ns", "gap_ns") * 2,
         "work 20000000 1000 other 0": ("work_wall_ns", "work_cpu_ns"),
         "spin 20000000 -1 other/nice5 3 1000 100": ("window_ns", "gap_start_ns", "gap_ns") * 3,

@@ -19,7 +19,7 @@ S, MS = 1e9, 1e6
 WHOLE = 4.0
 """The scale without --quick."""
 INPUTS = {"clock.cost": 50.0, "cpu.rate": 400_000.0, "mem.caches": 32e6}
-WORK = {"clock": 0.1, "switch": 0.6, "chase": 2.0, "triad": 2.0, "disk": 1.0}
+WORK = {"clock": 0.02, "switch": 0.6, "chase": 2.0, "triad": 2.0, "disk": 1.0}
 """Kernels that do a fixed amount of work: their seconds on a usual machine, with --quick."""
 TRIP = 30e-6
 
@@ -57,7 +57,7 @@ class Planner:
         self.kernels.add((self.experiment, given[0]))
         self.wait(seconds)
         names = ("window_ns", "work_cpu_ns", "work_cpu_ns/0", "work_cpu_ns/1", "load_ps/0")
-        return {name: np.ones(1) for name in names if (given[0] == "chase") == ("load" in name)}
+        return {name: np.ones(3) for name in names if (given[0] == "chase") == ("load" in name)}
 
     def wait(self, seconds: float) -> None:
         self.seconds[self.experiment] += seconds

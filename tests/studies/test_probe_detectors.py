@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from simulated_gaps import raw_of, round_robin, throttled
 
 from hati.core import InputError
-from hati.studies.probe import ProbeVerdict, Property, gaps_of, mode_of, rhythm_of
+from hati.stats import proportion
+from hati.studies.probe import ProbeVerdict, Property, PropertyChange, differences, gaps_of, mode_of, rhythm_of
 from hati.studies.probe.detectors import (
     bandwidth,
     clock,
@@ -282,16 +283,75 @@ def test_repeatability_covers_the_true_spread_and_shows_drift() -> None:
     assert [each.value for each in disturbed] == [each.value for each in found.values()]
 
 
+def clock_raw(rng: np.random.Generator, between: float, within: float = 0.003) -> dict[str, np.ndarray]:
+    """Eight windows, whose speeds scatter by the fraction ``between``."""
+    raw = {}
+    for window, speed in enumerate(rng.normal(1.0, between, 8)):
+        raw |= {
+            f"{name}/{window}": cost * speed * rng.normal(1.0, within, 24)
+            for name, cost in (("cost_ps", 22600.0), ("thread_cost_ps", 245e3))
+        }
+        raw[f"step_ns/{window}"] = rng.integers(22, 30, 24).astype(float)
+    return raw | ALONE
+
+
 def test_the_clock() -> None:
     rng = np.random.default_rng(9)
-    raw = {"cost_ps": rng.normal(22600, 50, 99), "thread_cost_ps": rng.normal(245e3, 50, 99)}
-    found = by_name(clock(raw | {"step_ns": rng.integers(22, 30, 99).astype(float)}))
+    raw = clock_raw(rng, 0.0)
+    found = by_name(clock(raw))
     assert found["clock.cost"].value == pytest.approx(22.6, rel=0.01)
     assert found["clock.resolution"].interval == (0.0, 22.0)
-    coarse = by_name(clock(raw | {"step_ns": np.full(99, 4e6)}))
+    coarse = by_name(clock(raw | {f"step_ns/{window}": np.full(24, 4e6) for window in range(8)}))
     assert coarse["clock.resolution"].interval == (4e6, 4e6)
-    noisy = by_name(clock(raw | {"cost_ps": rng.uniform(2e4, 9e4, 99), "step_ns": np.full(99, 30.0)}))
-    assert {noisy[name].verdict for name in ("clock.cost", "clock.thread_cost")} == {ProbeVerdict.CONTAMINATED}
+    noisy = by_name(clock(raw | {f"cost_ps/{window}": rng.uniform(2e4, 9e4, 24) for window in range(8)}))
+    beside = by_name(clock(raw | BUSY))
+    for doubted in (noisy, beside):
+        assert {doubted[name].verdict for name in ("clock.cost", "clock.thread_cost")} == {ProbeVerdict.CONTAMINATED}
+    assert "others used 40%" in beside["clock.cost"].reason
+
+
+@pytest.mark.parametrize("between", [0.01, 0.08])
+def test_the_clock_of_one_machine_rarely_differs_from_itself(between: float) -> None:
+    truths = {"clock.cost": 22.6, "clock.thread_cost": 245.0}
+    covered = differing = 0
+    for seed in range(500):
+        rng = np.random.default_rng(seed)
+        first, second = (by_name(clock(clock_raw(rng, between))) for _ in range(2))
+        intervals = [(one[name].interval, truth) for one in (first, second) for name, truth in truths.items()]
+        covered += sum(low <= truth <= high for (low, high), truth in intervals)
+        differing += any(each.change is PropertyChange.DIFFERS for each in differences(first, second))
+    assert covered / 2000 >= 0.93
+    assert differing / 500 <= 0.03
+
+
+def test_a_largest_value_never_decides_a_difference() -> None:
+    first, second = ({"noise.longest": Property("noise.longest", value, "ms")} for value in (1.0, 9.0))
+    (found,) = differences(first, second)
+    assert found.change is PropertyChange.UNDECIDED
+    assert "a largest value" in found.reason
+
+
+@pytest.mark.parametrize("length", [0.2, 5.0])
+def test_usable_cores_are_covered(length: float) -> None:
+    """Of two CPUs, others take 5 % in pieces; the third process does not run."""
+    covered, events = 0, 0.05 * 1500.0 / length
+    for seed in range(2000):
+        rng, raw = np.random.default_rng(seed), {"others": np.zeros(1)} | raw_of([], [], 1500.0, "1/")
+        for number in range(2):
+            starts = np.sort(rng.uniform(0.0, 1500.0 - length, rng.poisson(events)))
+            raw |= raw_of(starts, np.full(starts.size, length), 1500.0, "n/", number)
+        (found,) = usable_cores(raw | raw_of([0.0], [1500.0], 1500.0, "n/", 2))
+        covered += found.interval[0] <= 1.9 <= found.interval[1]
+    assert proportion(covered, 2000).interval[1] >= 0.95
+
+
+def test_a_quota_does_not_widen_the_interval_of_usable_cores() -> None:
+    starts = np.arange(30.0, 1500.0, 100.0)
+    stopped = raw_of(starts, np.full(starts.size, 50.0), 1500.0, "1/")
+    (found,) = usable_cores(
+        {"others": np.zeros(1)} | stopped | raw_of(starts, np.full(starts.size, 50.0), 1500.0, "n/", 0)
+    )
+    assert found.interval[1] - found.interval[0] < 0.02 * found.value
 
 
 def test_rates_of_a_bursty_disk_are_those_of_all_its_time() -> None:

@@ -94,11 +94,11 @@ def events(rng: np.random.Generator, kind: str, expected: float) -> np.ndarray:
 
 
 def interrupted(rng: np.random.Generator, kind: str, expected: float) -> dict[str, Property]:
-    """The properties of interruptions of .2 to 1.8 ms on two CPUs, and of the second one's .3 as many."""
+    """The properties of interruptions of .02 to .18 ms on two CPUs, and of the second one's .3 as many."""
     raw = {}
     for number, own in enumerate((expected, 0.3 * expected)):
         starts = events(rng, kind, own)
-        raw |= raw_of(starts, rng.uniform(0.2, 1.8, starts.size), 2000.0, number=number)
+        raw |= raw_of(starts, rng.uniform(0.02, 0.18, starts.size), 2000.0, number=number)
     return {each.name: each for each in interruptions(raw)}
 
 
@@ -106,10 +106,10 @@ def interrupted(rng: np.random.Generator, kind: str, expected: float) -> dict[st
 def test_rates_and_fractions_of_interruptions_are_covered(kind: str, expected: float) -> None:
     rng = np.random.default_rng(6)
     found = [interrupted(rng, kind, expected) for _ in range(TRIALS)]
-    rate, length = 1.3 * expected / 4.0, 1e-3
+    rate, length = 1.3 * expected / 4.0, 1e-4
     truths = {
+        "noise.rate_10us": 0.5 * rate,
         "noise.rate_100us": 0.5 * rate,
-        "noise.rate_1ms": 0.5 * rate,
         "noise.interrupted": rate * length,
         "noise.taken": expected / 2.0 * length,
     }

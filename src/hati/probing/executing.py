@@ -153,6 +153,7 @@ _MOST_GAPS = 200_000
 _MEBIBYTE = 2**20
 _UNITS, _BURSTS, _BETWEEN_BURSTS = 200_000, 6, 0.5
 """Units of work in a repetition; bursts of repetitions, and the seconds between them."""
+_WINDOWS, _BETWEEN_WINDOWS = 8, 0.015
 _SMALL = (4, 8, 12, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96)
 """Regions in KiB for caches of the first level, small enough for the TLB not to matter."""
 _PAGES = 16 * 1024
@@ -258,7 +259,15 @@ Execution = tuple[Mapping[str, FloatArray], Sequence[Accounts]]
 
 
 def _clock(setting: Setting, _: Inputs) -> Execution:
-    return setting.run("clock", int(200 * setting.scale)), ()
+    watch, raw = Watch(setting.cpus), Series()
+    for window in range(_WINDOWS):
+        if window:
+            time.sleep(setting.duration(_BETWEEN_WINDOWS) / _SECOND)
+        found = setting.run("clock", int(24 * setting.scale))
+        raw |= {f"{name}/{window}": values for name, values in found.items()}
+    accounts = watch.accounts()
+    _, wall, cpu = np.sum([raw[f"window_ns/{window}"] for window in range(_WINDOWS)], axis=0)
+    return {**raw, "others": np.array([max(0.0, 1.0 - cpu / wall)])}, (accounts,)
 
 
 def _work(setting: Setting, _: Inputs) -> Execution:

@@ -129,7 +129,7 @@ static void print_all(const char *name, const int64_t *values, int64_t count) {
 /* clock: cost of a reading in batches of 1000, and the steps between readings that differ. */
 static void measure_clock(int batches) {
     static int64_t cost[10000], thread_cost[10000], steps[10000];
-    int64_t sink = 0;
+    int64_t sink = 0, start = wall(), cpu_before = cpu();
     if (batches > 10000) {
         bad("at most 10000 batches");
     }
@@ -152,6 +152,8 @@ static void measure_clock(int batches) {
             steps[b] = after - before;
         }
     }
+    int64_t window[] = {0, wall() - start, cpu() - cpu_before};
+    print_all("window_ns", window, 3);
     print_all("cost_ps", cost, batches);
     print_all("thread_cost_ps", thread_cost, batches);
     print_all("step_ns", steps, batches);

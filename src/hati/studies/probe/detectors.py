@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from hati.core import FloatArray
-from hati.stats import proportion
+from hati.stats import proportion, t_margin
 from hati.studies.probe.finding import (
+    CONFIDENCE,
     Property,
     Raw,
     contaminated,
@@ -25,7 +27,7 @@ from hati.studies.probe.intervals import median_property, median_ratio_property,
 from hati.studies.probe.noise import GapMode, Gaps, gaps_of, mode_of
 
 RATE_METHOD = "cpu-time-3"
-CORES_METHOD = "cpu-share-2"
+CORES_METHOD = "cpu-share-3"
 QUOTA_METHOD = "gap-refill-3"
 PAIR_METHOD = "rate-ratio-4"
 
@@ -34,6 +36,7 @@ _THROTTLED_MS = 1.0
 _FEWEST_PERIODS = 8
 _REGULAR = 0.1
 _UNUSED = 0.5
+_FIFTHS = 5
 
 
 def work_rate(raw: Raw) -> tuple[Property, ...]:
@@ -51,18 +54,23 @@ def usable_cores(raw: Raw) -> tuple[Property, ...]:
     """The cores that processes get in all, as a real number: CPU time over wall time, with a process for each CPU.
 
     ``1/`` is from a single process, ``n/`` from one for each CPU and one more; ``others`` is the CPU time of other
-    processes, in cores, those that ended meanwhile included.
+    processes, in cores, those that ended meanwhile included. Both have Student's interval, over fifths of their
+    windows: with --quick these have .3 s, the whole periods of usual quotas. The ends are the larger ones of both.
     """
-    several = gaps_of(raw, "n/")
-    alone = gaps_of(raw, "1/")
-    shares = np.array([gaps.cpu / gaps.wall for gaps in several])
-    value = max(float(shares.sum()), *(gaps.cpu / gaps.wall for gaps in alone))
-    half = 0.01 + 1.96 * float(np.std(shares, ddof=1)) / len(shares) if len(shares) > 1 else 0.02
-    found = Property("cpu.cores", value, "1", (max(0.0, value - half), value + half))
+    groups = gaps_of(raw, "1/"), gaps_of(raw, "n/")
+    values = np.array([sum(gaps.cpu / gaps.wall for gaps in group) for group in groups])
+    margins = [_margin(np.sum([gaps.lost_in_parts(_FIFTHS) / gaps.wall for gaps in group], axis=0)) for group in groups]
+    value, low, high = (float(ends.max()) for ends in (values, values - margins, values + margins))
+    found = Property("cpu.cores", value, "1", (max(0.0, low), high))
     others = float(raw["others"][0])
     if others > _OTHERS * max(1.0, value):
         return (contaminated(found, f"other processes had {others:.2f} cores meanwhile"),)
     return (found,)
+
+
+def _margin(lost: FloatArray) -> float:
+    """The half-width of Student's interval of the total of parts of a window, which do not depend on each other."""
+    return t_margin(CONFIDENCE, lost.size - 1) * float(np.std(lost, ddof=1)) * math.sqrt(lost.size)
 
 
 def quota(raw: Raw) -> tuple[Property, ...]:
@@ -359,24 +367,27 @@ def _joined(values: FloatArray, pieces: list[tuple[int, int]]) -> list[tuple[int
     return found
 
 
-CLOCK_METHOD = "back-to-back-1"
+CLOCK_METHOD = "back-to-back-2"
 _SPREAD = 0.25
 
 
 def clock(raw: Raw) -> tuple[Property, ...]:
     """Cost of reading the monotonic clock and the CPU-time clock of a thread, and the smallest step, in ns.
 
-    ``cost_ps`` and ``thread_cost_ps`` are means of batches in ps, shape (b,); ``step_ns`` are steps between readings
-    that differ, in ns. The smallest step is the resolution if it is at least twice the cost of a reading; else the
-    resolution is at most that step.
+    In each window, ``cost_ps/w`` and ``thread_cost_ps/w`` are means of batches in ps, shape (b,), and ``step_ns/w``
+    steps between readings that differ, in ns. The speed of shared machines wanders more between windows than within
+    them: costs are means of the windows' medians, with Student's interval. The smallest step is the resolution if it
+    is at least twice the cost of a reading; else the resolution is at most that step. ``others`` is the fraction of
+    time in which the process did not run.
     """
-    costs = [
-        median_property(name, raw[data] / 1000.0, "ns")
-        for name, data in (("clock.cost", "cost_ps"), ("clock.thread_cost", "thread_cost_ps"))
-    ]
-    step = float(np.min(raw["step_ns"]))
+    costs = undisturbed(
+        raw,
+        mean_property("clock.cost", medians(raw, "cost_ps") / 1000.0, "ns"),
+        mean_property("clock.thread_cost", medians(raw, "thread_cost_ps") / 1000.0, "ns"),
+    )
+    step = float(np.min(pooled(raw, "step_ns")))
     resolution = Property("clock.resolution", step, "ns", (0.0 if step < 2.0 * _value(costs[0]) else step, step))
-    low, high = np.quantile(raw["cost_ps"], [0.25, 0.75])
+    low, high = np.quantile(pooled(raw, "cost_ps"), [0.25, 0.75])
     if high > (1.0 + _SPREAD) * low:
         reason = f"the middle half of readings spreads by {high / low - 1.0:.0%}; repeat it when the machine is quiet"
         return (*(contaminated(each_, reason) for each_ in costs), resolution)

@@ -228,6 +228,7 @@ def not_injected(name: str, truth: float | None, unit: str, tolerance: float, re
 
 _LEAST = 0.05
 _LEAST_WITHOUT = 0.2
+_LARGEST = frozenset({"noise.longest"})
 _MOST_ALIKE = 0.3
 """The difference that intervals of alike properties exclude; that of a cache's size is a factor of 1.26 wide."""
 
@@ -255,8 +256,8 @@ def differences(before: Mapping[str, Property], after: Mapping[str, Property]) -
     """The properties that both have, those that differ first.
 
     A property differs if the intervals do not overlap and the values differ by more than 5 % (20 % without intervals),
-    or if only one has a value, such as a quota. It is undecided if it is contaminated or inconclusive on one side, or
-    if the intervals do not exclude a difference of 30 %.
+    or if only one has a value, such as a quota. It is undecided if it is contaminated or inconclusive on one side, if
+    the intervals do not exclude a difference of 30 %, or if it is a largest value.
     """
     order = list(PropertyChange)
     found = list(_compared(before, after))
@@ -275,6 +276,9 @@ def _difference(name: str, first: Property, second: Property) -> PropertyDiffere
     ratio = second.value / first.value if first.value and second.value is not None else None
     if doubtful:
         return PropertyDifference(name, first, second, PropertyChange.UNDECIDED, ratio, doubtful[0].reason)
+    if name in _LARGEST:
+        reason = "a largest value has no interval: the next window is as likely to have a larger one"
+        return PropertyDifference(name, first, second, PropertyChange.UNDECIDED, ratio, reason)
     change = _change(first, second)
     reason = f"the intervals do not exclude a difference of {_MOST_ALIKE:.0%}"
     return PropertyDifference(name, first, second, change, ratio, reason if change is PropertyChange.UNDECIDED else "")

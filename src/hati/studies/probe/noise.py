@@ -60,6 +60,14 @@ class Gaps:
         chosen = (self.lengths >= least) & (self.lengths < most)
         return Gaps(self.starts[chosen], self.lengths[chosen], self.wall, self.cpu)
 
+    def lost_in_parts(self, count: int) -> FloatArray:
+        """The time in gaps in each of ``count`` equal parts of the window, in ms, shape (count,)."""
+        if not self.starts.size:
+            return np.zeros(count)
+        at = np.column_stack([self.starts, self.ends]).ravel()
+        lost = np.cumsum(np.column_stack([np.zeros(self.lengths.size), self.lengths]).ravel())
+        return np.diff(np.interp(np.linspace(0.0, self.wall, count + 1), at, lost))
+
     def in_parts(self, weights: FloatArray) -> FloatArray:
         """What the gaps weigh that begin in each twentieth of the window, shape (20,)."""
         parts = np.minimum((self.starts / self.wall * _PARTS).astype(int), _PARTS - 1)
