@@ -16,7 +16,8 @@ _MANY = 1e6
 _BATCHES = 8
 _LARGEST = 0.98
 _FEWEST = 2.0
-_MOST = 50.0
+_MOST = math.log(100.0)
+"""The most by which an end of an interval of a logarithm may be apart: a series that knows less knows nothing."""
 _LEAST_SEEN = 0.3
 """The least fraction of the variance that a series of few independent values is assumed to show."""
 
@@ -79,7 +80,12 @@ def variance_factor(values: FloatArray) -> float:
     """The factor from the variance of a series in time, shape (n,), n >= 2, to each end of its interval."""
     squares = (values - values.mean()) ** 2
     mean = float(squares.mean())
-    return math.exp(min(_MOST, mean_margin(squares / mean))) if mean else 1.0
+    return mean_factor(squares / mean) if mean else 1.0
+
+
+def mean_factor(logs: FloatArray) -> float:
+    """The factor to each end of the interval of a mean of logarithms, a series of shape (n,), n >= 2; at most 100."""
+    return math.exp(min(_MOST, mean_margin(logs)))
 
 
 def rate_property(name: str, amounts: FloatArray, times: FloatArray, unit: str) -> Property:
@@ -88,7 +94,7 @@ def rate_property(name: str, amounts: FloatArray, times: FloatArray, unit: str) 
     The interval is a factor, from the mean of what each amount lacks at the total rate (the delta method).
     """
     rate = float(amounts.sum() / times.sum())
-    factor = math.exp(mean_margin(amounts - rate * times) / float(amounts.mean()))
+    factor = mean_factor((amounts - rate * times) / float(amounts.mean()))
     return Property(name, rate * 1e9, unit, (rate / factor * 1e9, rate * factor * 1e9))
 
 

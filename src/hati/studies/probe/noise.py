@@ -19,7 +19,7 @@ from hati.studies.probe.finding import (
     pooled,
     undisturbed,
 )
-from hati.studies.probe.intervals import Total, mean_margin, total_of_events, variance_factor, variance_of
+from hati.studies.probe.intervals import Total, mean_factor, mean_margin, total_of_events, variance_factor, variance_of
 
 _PARTS = 20
 _TICK_MS = 10.0
@@ -336,7 +336,7 @@ def _variation(name: str, values: FloatArray) -> Property:
     if not deviation:
         return Property(name, 0.0, "1", (0.0, 0.0))
     apart = (values - mean) / deviation
-    factor = math.exp(mean_margin(apart**2 / 2.0 - apart * deviation / mean))
+    factor = mean_factor(apart**2 / 2.0 - apart * deviation / mean)
     return Property(name, deviation / mean, "1", (deviation / mean / factor, deviation / mean * factor))
 
 
