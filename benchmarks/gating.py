@@ -1,6 +1,7 @@
 """``python -m benchmarks.gating``: false alarms, power and number of rounds of regression checks.
 
-Checks are simulated over eight strata of equal weight, with confirmation and early stopping as in ``hati check``.
+Checks are simulated over eight strata of equal weight, with early stopping as in ``hati check``. In some noises the
+two runs of a pair differ by their order.
 """
 
 from __future__ import annotations
@@ -51,6 +52,10 @@ NOISES: dict[str, Noise] = {
     "t3": lambda rng, _: float(0.02 * rng.standard_t(3)),
     "bimodal": lambda rng, _: float(rng.normal(0.1 * rng.integers(2), 0.01)),
     "drifting machine": lambda rng, run: float(rng.normal(0.002 * run, 0.03)),
+    "alternating": lambda rng, run: float(rng.normal(0.1 * (run % 2), 0.002)),
+    "skewed": lambda rng, _: float(0.03 * rng.standard_exponential()),
+    "outliers": lambda rng, _: float(rng.normal(0.0, 0.01) + (rng.random() < 0.03)),
+    "cycle": lambda rng, run: float(rng.normal(0.05 * np.sin(run / 5.0), 0.01)),
 }
 
 

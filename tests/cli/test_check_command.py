@@ -16,6 +16,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from gate_projects import LISTED, evolving, git
 
+from hati.studies.gate import GateRule
 from hati.subject.revisions import trees
 from hati.subject.revisions.trees import Folder
 
@@ -124,15 +125,37 @@ def test_a_check_whose_budget_is_spent_says_that_a_larger_one_goes_on(
     tmp_path: Path, hati_here: Hati, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = evolving(tmp_path)
-    made.commit()
-    made.commit()
-    words = ("check", "HEAD", "--reference", "HEAD~1", "--budget", "12")
+    for _ in range(12):  # noise of the last is that of the first in another order
+        made.commit()
+    words = ("check", "HEAD", "--reference", "HEAD~11", "--budget", "18", "--margin", "1%")
     with monkeypatch.context() as patch:
         patch.setattr("hati.wiring.known.benchmarks.events_of", killed)
         assert hati_here(*words).status == 130
     spent = hati_here(*words)
     assert spent.status == 3
     assert "the budget is spent, and a larger one goes on; nothing is measured" in spent.err
+
+
+def test_a_check_that_an_earlier_version_began_goes_on_with_its_two_stages(
+    tmp_path: Path, hati_here: Hati, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = evolving(tmp_path)
+    made.commit()
+    made.commit(base=1_300_000)
+    words = ("check", "HEAD", "--reference", "HEAD~1", "--format", "json", "--budget")
+    with monkeypatch.context() as patch:
+        patch.setattr("hati.wiring.comparing.RULE", GateRule.TWO_STAGES)
+        begun = hati_here(*words, "14").json["study"]
+    whole = hati_here(*words, "40")
+    assert (whole.status, whole.json["study"]) == (1, begun)
+    assert whole.json["rounds"] == {"explored": 5, "confirmed": 5}
+    new = hati_here(*words, "40")
+    assert (new.status, new.json["rounds"]) == (1, {"explored": 9, "confirmed": 0})
+    assert new.json["study"] != begun
+    again = hati_here("report", "--study", begun, "--format", "json").json
+    assert {key: again[key] for key in ("benchmarks", "rounds")} == {
+        key: whole.json[key] for key in ("benchmarks", "rounds")
+    }
 
 
 @pytest.mark.parametrize(("base", "verdict", "status"), [(1_300_000, "slower", 1), (1_000_000, "the same", 4)])

@@ -1,4 +1,4 @@
-"""How often gates err, and what they find, by simulation; with confirmation and early stopping on.
+"""How often gates err, and what they find, by simulation; with early stopping on.
 
 ``python -m benchmarks.gating`` simulates 1,000 checks a row. Here they end when the rate is clear: checks that keep
 their level are refused in 1 %, and those that alarm in 7 % at a level of 1 %, or in 15 % at 5 %, in 95 %; changes that

@@ -1,6 +1,7 @@
 """The number of runs that would decide, as ``python -m benchmarks.runs_needed`` simulates it with fewer samples.
 
-Threshold: of new samples of that many runs, 75 to 90 % are decided; a case fails where the 95 % interval excludes that.
+Threshold: of new samples of that many runs at least 75 % are decided, and at most 90 % unless one run fewer decides
+less than 80 %. A case fails where the 95 % interval excludes that.
 """
 
 from __future__ import annotations

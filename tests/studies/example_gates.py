@@ -55,6 +55,7 @@ def gate(
         explored=5,
         confirmed=5 if any(one.change.changed for one in rows) else 0,
         unconfirmed=unconfirmed,
+        stages=2 if unconfirmed or any(one.change.changed for one in rows) else 1,
         done=80,
         failed=2 if broken else 0,
         seconds=12.5,

@@ -96,7 +96,7 @@ def test_what_looks_changed_at_the_end_is_in_the_answer_with_its_size() -> None:
 
 def test_one_round_is_no_plural() -> None:
     found = replace(gate(row(ChangeVerdict.INCONCLUSIVE)), explored=1)
-    assert any(note.startswith("1 round explored") for note in gate_tables(Ruling(found))[0].notes)
+    assert any(note.startswith("1 round; a round has") for note in gate_tables(Ruling(found))[0].notes)
 
 
 def test_an_acknowledged_finding_that_is_not_shown_is_named() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Callable, Mapping, Sequence
-from itertools import product
+from itertools import count, product
 
 import numpy as np
 import pytest
@@ -34,7 +36,7 @@ from hati.studies.comparison import (
     StatisticChoice,
     StatisticChoices,
 )
-from hati.studies.gate import Cell, Gate, GateConclusion, WarmUpCut, gate_id, runs_to_decide
+from hati.studies.gate import Cell, Gate, GateConclusion, GateRule, WarmUpCut, gate_id, runs_to_decide
 from hati.studies.gate.rounds import Stage
 from hati.testing import FakeEngine, MemoryStore
 
@@ -51,10 +53,16 @@ EIGHT = tuple(
 )
 
 
-def gate(cells: tuple[Cell, ...], budget: int, question: Question | None = None, seed: int = 1) -> Gate:
+def gate(
+    cells: tuple[Cell, ...],
+    budget: int,
+    question: Question | None = None,
+    seed: int = 1,
+    rule: GateRule = GateRule.SIGNS,
+) -> Gate:
     asked = question or Question()
-    study = gate_id(cells, OLD, NEW, asked, seed, "m")
-    return Gate(study, OLD, NEW, cells, asked, Budget(runs=budget))
+    study = gate_id(cells, OLD, NEW, asked, seed, "m", rule)
+    return Gate(study, OLD, NEW, cells, asked, Budget(runs=budget), rule=rule)
 
 
 def test_what_is_known_to_be_warm_up_does_not_count() -> None:
@@ -97,14 +105,15 @@ def made(study: Gate, values: Measured) -> tuple[GateConclusion, Evidence]:
     return found, store.evidence(study.id)
 
 
-def test_a_slowdown_is_told_confirmed_and_sized() -> None:
-    found, evidence = made(gate(ONE, 96), measured(lambda _: 1.1))
+@pytest.mark.parametrize(("rule", "confirmed"), [(GateRule.SIGNS, 0), (GateRule.TWO_STAGES, 5)])
+def test_a_slowdown_is_reported_and_sized(rule: GateRule, confirmed: int) -> None:
+    found, evidence = made(gate(ONE, 96, rule=rule), measured(lambda _: 1.1))
     assert found.verdict is ChangeVerdict.SLOWER
     [row] = found.rows
     assert row.change.ratio == pytest.approx(1.1, abs=0.02)
     assert row.change.interval is not None
     assert row.change.interval[0] < 1.1 < row.change.interval[1]
-    assert found.confirmed >= 5
+    assert found.confirmed >= confirmed
     assert len(evidence.runs) < 96
     assert not found.strata
     assert not found.affected_options
@@ -161,8 +170,9 @@ def test_a_change_of_everything_is_carried_by_no_option() -> None:
     assert not found.affected_options
 
 
-def test_a_killed_campaign_goes_on_and_measures_nothing_twice() -> None:
-    study = gate(EIGHT, 640)
+@pytest.mark.parametrize("rule", GateRule)
+def test_a_killed_campaign_goes_on_and_measures_nothing_twice(rule: GateRule) -> None:
+    study = gate(EIGHT, 640, rule=rule)
     values = measured(lambda configuration: 1.3 if configuration["a"] else 1.0)
     whole, evidence = made(study, values)
     store = MemoryStore()
@@ -254,7 +264,7 @@ def test_a_change_of_the_tail_alone_is_found_where_runs_count_by_their_median() 
 
 
 def test_a_suspicion_without_fresh_rounds_has_no_p_value() -> None:
-    study = gate(ONE, 96)
+    study = gate(ONE, 96, rule=GateRule.TWO_STAGES)
     found, evidence = made(study, measured(lambda _: 1.3, 0.01))
     sides = {Stage.EXPLORING.side(0), Stage.EXPLORING.side(1)}
     exploring = Evidence(tuple(run for run in evidence.runs if run.task.stage in sides))
@@ -272,7 +282,7 @@ def test_fresh_rounds_of_one_stratum_do_not_count_for_the_whole_space() -> None:
     """A stratum is 20 % slower, and the mean of eight strata within the margin."""
     where = {"a": True, "b": True, "c": True}
     change = measured(lambda settings: 1.2 if where.items() <= dict(settings).items() else 1.0, 0.05)
-    found, _ = made(gate(EIGHT, 32 * 20), change)
+    found, _ = made(gate(EIGHT, 32 * 20, rule=GateRule.TWO_STAGES), change)
     assert found.confirmed
     [row] = found.rows
     assert row.change.ratio == pytest.approx(1.2**0.125, abs=0.01)
@@ -291,3 +301,69 @@ def test_a_change_among_more_questions_takes_more_runs_to_decide() -> None:
 
     assert made(gate(cells, needed), slower)[0].verdict is ChangeVerdict.SLOWER
     assert made(gate(cells, runs_to_decide(asked, 1)), slower)[0].verdict is ChangeVerdict.INCONCLUSIVE
+
+
+def test_the_identity_of_two_stages_is_that_of_earlier_versions() -> None:
+    old, new = (json.loads(gate(ONE, 96, rule=rule).id.parameters) for rule in (GateRule.TWO_STAGES, GateRule.SIGNS))
+    assert new == {**old, "rule": "signs"}
+    assert gate(ONE, 96, rule=GateRule.TWO_STAGES).id.key == "gate-be6cb349-1"
+
+
+@pytest.mark.parametrize(("alpha", "rounds"), [(0.01, 9), (0.05, 7)])
+def test_the_fewest_rounds_find_a_change_without_noise(alpha: float, rounds: int) -> None:
+    asked = Question(alpha=alpha)
+    assert runs_to_decide(asked, 1) == 2 * rounds
+    found, evidence = made(gate(ONE, 96, asked), measured(lambda _: 1.3, 0.0))
+    assert (found.verdict, found.explored, len(evidence.runs)) == (ChangeVerdict.SLOWER, rounds, 2 * rounds)
+    with pytest.raises(InputError, match=f"--budget {2 * rounds} or more"):
+        gate(ONE, 2 * rounds - 1, asked)
+
+
+def alternating(change: float = 1.0) -> Measured:
+    """Two levels 10 % apart, in alternation: the two runs of a pair differ by their order."""
+    made = count()
+
+    def of(task: Task) -> dict[str, list[float]]:
+        noise = float(np.random.default_rng(int(task.id[:12], 16)).normal(0.0, 0.002))
+        return {
+            "time": [(1.0 + 0.1 * (next(made) % 2)) * math.exp(noise) * (change if task.revision == "new" else 1.0)]
+        }
+
+    return of
+
+
+STRATA = tuple(
+    Cell(MAIN, Configuration({"a": a, "b": b}), Assignment({"a": a, "b": b}))
+    for a, b in product((False, True), repeat=2)
+)
+
+
+def alarmed(study: Gate, values: Measured) -> bool:
+    """Whether a check reports any change when it ends."""
+    store, engine = MemoryStore(), FakeEngine(values)
+    while plan := study.plan(store.evidence(study.id)):
+        for run in engine.run(plan.tasks):
+            store.record(run)
+    found = study.judgement(store.evidence(study.id))
+    return any(found.verdict(group) in {ChangeVerdict.SLOWER, ChangeVerdict.FASTER} for group in study.groups)
+
+
+def test_noise_that_depends_on_the_order_makes_no_more_false_alarms_than_alpha() -> None:
+    """Four strata, at most 12 rounds; a t-test of all rounds reports a change in one check of six."""
+    asked = Question(alpha=0.05)
+    assert sum(alarmed(gate(STRATA, 12 * 8, asked, seed), alternating()) for seed in range(60)) <= 7
+
+
+def test_a_change_is_found_beside_noise_that_depends_on_the_order() -> None:
+    found = [made(gate(STRATA, 24 * 8, Question(), seed), alternating(1.3))[0] for seed in range(5)]
+    assert all(each.verdict is ChangeVerdict.SLOWER for each in found)
+    for each in found:
+        [row] = each.rows
+        assert row.change.interval is not None
+        assert row.change.interval[0] < 1.3 < row.change.interval[1]
+
+
+def test_twelve_rounds_find_more_than_half_of_clear_changes() -> None:
+    """Runs of 10 % noise, 23 % slower: two stages find 114 of 400, bets 256."""
+    found = [made(gate(ONE, 24, seed=seed), measured(lambda _: 1.23, 0.1, seed))[0] for seed in range(60)]
+    assert sum(each.verdict is ChangeVerdict.SLOWER for each in found) >= 26

@@ -25,4 +25,5 @@ from .runs import warmup as warmup
 from .stopping import RULES as RULES
 from .stopping import AnytimeValid as AnytimeValid
 from .stopping import FixedSize as FixedSize
+from .stopping import SignBets as SignBets
 from .stopping import StoppingRule as StoppingRule

@@ -8,7 +8,16 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import FloatArray, Stopping
-from hati.stats import anytime_critical, anytime_e_values, fewest_signs, t_quantile, t_two_sided
+from hati.stats import (
+    anytime_critical,
+    anytime_e_values,
+    fewest_sign_bets,
+    fewest_signs,
+    sign_bet_e_values,
+    sign_bets,
+    t_quantile,
+    t_two_sided,
+)
 
 
 class StoppingRule(Protocol):
@@ -115,6 +124,25 @@ class AnytimeValid(Struct, frozen=True):
     def one_sided(self, size: int, alpha: float) -> float:
         """The critical value of the confidence sequence: at most alpha of all campaigns leave it, on either side."""
         return anytime_critical(size, alpha)
+
+
+class SignBets(Struct, frozen=True):
+    """Bets on the signs of differences after every pair, valid for any noise since the order of a pair is drawn."""
+
+    def fewest(self, alpha: float) -> int:
+        """Nine at 1 %, seven at 5 %."""
+        return fewest_sign_bets(alpha)
+
+    def p_value(self, values: FloatArray, alpha: float) -> float:
+        """The inverse of the largest e-value of any look: at most alpha in alpha of all campaigns."""
+        return min(1.0, 1.0 / float(sign_bet_e_values(values)[self.fewest(alpha) - 1 :].max()))
+
+    def strongest(self, values: FloatArray, alpha: float) -> float:
+        """The direction of the look with the largest e-value: above zero for positive differences."""
+        least = self.fewest(alpha) - 1
+        look = least + int(np.argmax(sign_bet_e_values(values)[least:]))
+        up, down = sign_bets(values)
+        return float(up[look] - down[look])
 
 
 RULES: dict[Stopping, StoppingRule] = {Stopping.FIXED: FixedSize(), Stopping.ANYTIME: AnytimeValid()}

@@ -35,7 +35,7 @@ from hati.studies.bisection import Bisection, BisectionConclusion, bisection_id
 from hati.studies.comparison import Question, parse_statistic
 from hati.studies.effect_drift import EffectDrift, EffectDriftStudy, effect_drift_id
 from hati.studies.findings import is_concluded
-from hati.studies.gate import Gate, GateConclusion, gate_id, runs_to_decide
+from hati.studies.gate import Gate, GateConclusion, GateRule, gate_id, runs_to_decide
 from hati.studies.paired import PairedComparison, PairedConclusion, PairedDesign, Variant, paired_id, shared_metrics
 from hati.studies.replay import Replay, Replayed, ReplayOrder, replay_id
 from hati.subject import Revisions, duet_cores
@@ -99,6 +99,8 @@ def reference_of(revisions: Revisions, revision: Revision, wanted: str | None, s
 
 ROUNDS = 24
 """The default budget of a check: rounds of every configuration at both revisions."""
+RULE = GateRule.SIGNS
+"""The rule of new checks."""
 
 
 def _over(known: Campaign[Gate, GateConclusion]) -> bool:
@@ -118,7 +120,8 @@ def _over(known: Campaign[Gate, GateConclusion]) -> bool:
 def prepare_gate(place: Workplace, request: GateRequest, *, fresh: bool) -> Campaign[Gate, GateConclusion]:
     """Find the campaign to resume, or number a new one: a check measures again unless it was interrupted.
 
-    One that goes on keeps the configurations with which it was begun, whatever the budget allows now. A check that was
+    One that goes on keeps the configurations with which it was begun, whatever the budget allows now, and its rule: one
+    of two stages, from an earlier version, comes first. A check that was
     interrupted after its last run, before its findings were recorded, only has to conclude.
 
     Raises:
@@ -134,33 +137,34 @@ def prepare_gate(place: Workplace, request: GateRequest, *, fresh: bool) -> Camp
     most = affordable(place, request.benchmark, limits, runs)
     at = _at(place, revisions, revision)
 
-    def identity(chosen: Representatives) -> StudyId:
-        return gate_id(chosen.cells, reference, revision, question, request.seed, place.measured_on.id)
+    def identity(chosen: Representatives, rule: GateRule) -> StudyId:
+        return gate_id(chosen.cells, reference, revision, question, request.seed, place.measured_on.id, rule)
 
-    def campaign(chosen: Representatives) -> Campaign[Gate, GateConclusion]:
+    def campaign(chosen: Representatives, rule: GateRule) -> Campaign[Gate, GateConclusion]:
         budget = Budget.parse(given, {"rounds": 2 * len(chosen.cells)})
         benchmarks = benchmarks_of(chosen.cells)
 
         def prepared(study: StudyId) -> Campaign[Gate, GateConclusion]:
             kept = statistics_of(place, study, question, benchmarks)
             cuts = warm_up_cuts(place, study, benchmarks)
-            made = Gate(study, reference, revision, chosen.cells, question, budget, chosen.coverage, kept, cuts)
+            made = Gate(study, reference, revision, chosen.cells, question, budget, chosen.coverage, kept, cuts, rule)
             trees = revisions.trees(place.project.root)
             choice = with_cuts(kept.to_json(), cuts) if kept.rows or cuts else ""
             described, tasks = partial(_described_check, place, made), partial(_dry_run, place, made)
             return Campaign(place, made, budget, benchmarks, described, tasks, choice, trees)
 
-        return campaign_of(place, identity(chosen), prepared, _over, fresh=fresh)
+        return campaign_of(place, identity(chosen, rule), prepared, _over, fresh=fresh)
 
     chosen = representatives(at, request.benchmark, most)
-    sizes = () if fresh else begun_sizes(place, identity(chosen))
-    allowed = [size for size in sizes if size <= max(1.0, most) or math.isinf(limits.runs)]
-    for size in (each for begun in allowed for each in (begun, 1)):  # 1: without a suite, several may be listed
-        suite = representatives(at, request.benchmark, size)
-        known = campaign(as_begun(suite) if size < most else suite)
-        if known.evidence().runs:
-            return known
-    return campaign(chosen)
+    for rule in (GateRule.TWO_STAGES, RULE):
+        sizes = () if fresh else begun_sizes(place, identity(chosen, rule))
+        allowed = [size for size in sizes if size <= max(1.0, most) or math.isinf(limits.runs)]
+        for size in (each for begun in allowed for each in (begun, 1)):  # 1: without a suite, several may be listed
+            suite = representatives(at, request.benchmark, size)
+            known = campaign(as_begun(suite) if size < most else suite, rule)
+            if known.evidence().runs:
+                return known
+    return campaign(chosen, RULE)
 
 
 def _at(place: Workplace, revisions: Revisions, revision: Revision) -> Workplace:

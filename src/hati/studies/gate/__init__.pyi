@@ -4,6 +4,7 @@ from .conclusion import GateConclusion as GateConclusion
 from .conclusion import WarmUpCut as WarmUpCut
 from .conclusion import affected_options as affected_options
 from .rounds import Cell as Cell
+from .rounds import GateRule as GateRule
 from .rounds import Group as Group
 from .rounds import groups as groups
 from .study import Gate as Gate

@@ -228,7 +228,7 @@ class GateConclusion(Struct, frozen=True):
     ``affected_options`` are the options on whose settings changes depend; ``explored`` and ``confirmed`` count rounds;
     ``unconfirmed`` names suspected changes that fresh runs did not confirm, ``suspected`` those that are not decided
     yet. ``coverage`` describes the measured part of each benchmark's space, ``warm_ups`` the observations left out of
-    runs whose benchmark states no warm-up.
+    runs whose benchmark states no warm-up. Campaigns of earlier versions have two ``stages``.
     """
 
     study: str
@@ -249,6 +249,7 @@ class GateConclusion(Struct, frozen=True):
     coverage: tuple[Coverage, ...] = ()
     suspected: tuple[str, ...] = ()
     warm_ups: tuple[WarmUpCut, ...] = ()
+    stages: int = 1
 
     @property
     def verdict(self) -> ChangeVerdict:

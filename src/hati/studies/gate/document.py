@@ -172,7 +172,7 @@ class BrokenJson(Struct, frozen=True):
 
 
 class RoundsJson(Struct, frozen=True):
-    """Rounds that explored, and that confirmed."""
+    """Rounds that explored, and that confirmed: none but in campaigns of earlier versions."""
 
     explored: int
     confirmed: int
@@ -314,13 +314,11 @@ def _where(carrier: AffectedOption) -> str:
 
 def _notes(found: GateConclusion) -> list[str]:
     alpha, margin = percent(found.question.alpha), percent(found.question.margin)
-    confirmed = f", {found.confirmed} more confirmed what looked changed" if found.confirmed else ""
     notes = [
-        f"{counted(found.explored, 'round')} explored{confirmed}; a round has a run of every configuration at both "
-        f"revisions. A change is reported where both stages show it; where nothing changed, {alpha} of checks report "
-        f"one. The same: within {margin}. Change: the geometric mean of the rounds' ratios, which need not be the "
-        "ratio of the means before and after. p: of no change, corrected for all rows (Holm), by both stages of what "
-        "looks changed.",
+        f"{_rounds(found)}; a round has a run of every configuration at both revisions. A change is reported where "
+        f"{_shown_by(found)}; where nothing changed, at most {alpha} of checks report one. The same: within {margin}. "
+        "Change: the geometric mean of the rounds' ratios, which need not be the ratio of the means before and after. "
+        f"p: of no change, corrected for all rows (Holm){', by both stages' if found.stages > 1 else ''}.",
         *coverage_notes(found.coverage),
         *statistic_notes(found.rows),
         *map(_warm_up, found.warm_ups),
@@ -337,6 +335,17 @@ def _notes(found: GateConclusion) -> list[str]:
     if found.failed:
         notes.append(f"{found.failed} of {found.done + found.failed} runs failed.")
     return notes
+
+
+def _rounds(found: GateConclusion) -> str:
+    if found.stages == 1:
+        return counted(found.explored, "round")
+    confirmed = f", {found.confirmed} more confirmed what looked changed" if found.confirmed else ""
+    return f"{counted(found.explored, 'round')} explored{confirmed}"
+
+
+def _shown_by(found: GateConclusion) -> str:
+    return "both stages show it" if found.stages > 1 else "bets on the signs of the rounds' differences show it"
 
 
 def _warm_up(cut: WarmUpCut) -> str:

@@ -1,6 +1,7 @@
-"""The rounds of a regression check: cells, the differences of each round, and two stages of tests on groups of cells.
+"""The rounds of a regression check: cells, the differences of each round, and the tests of groups of cells.
 
-The first stage tests which groups look changed, the second whether fresh runs confirm it.
+Bets on signs test all rounds. Campaigns of earlier versions have two stages of t-tests: the first tests which groups
+look changed, the second whether fresh runs confirm it.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from hati.core import (
     conversion,
     replace,
 )
-from hati.harness import RULES
+from hati.harness import RULES, SignBets, StoppingRule
 from hati.stats import POWER, holm, holm_factors
 from hati.studies.comparison import (
     MEAN,
@@ -106,7 +107,7 @@ def _groups(cells: Sequence[Cell]) -> Iterator[Group]:
 
 
 class Stage(StrEnum):
-    """The purpose of a round; each stage counts its rounds from 0."""
+    """The purpose of a round; each stage counts its rounds from 0. Bets on signs explore only."""
 
     EXPLORING = "explore"
     CONFIRMING = "confirm"
@@ -240,7 +241,33 @@ def _value(run: Run | None, metric: Metric, statistic: Statistic, warm_up: int) 
     return statistic.of(observed.values[start:]) * conversion(observed.unit, metric.unit)
 
 
-RULE = RULES[Stopping.ANYTIME]
+class GateRule(StrEnum):
+    """How a check decides: by bets on the signs of all rounds, or, in earlier versions, by two stages of t-tests."""
+
+    SIGNS = "signs"
+    TWO_STAGES = "two stages"
+
+    @property
+    def test(self) -> StoppingRule | SignBets:
+        """The test of a group's rounds."""
+        return SignBets() if self is GateRule.SIGNS else RULES[Stopping.ANYTIME]
+
+    def level(self, alpha: float) -> float:
+        """The level of a stage: both of two stages have the square root of alpha."""
+        return alpha if self is GateRule.SIGNS else math.sqrt(alpha)
+
+    def judgement(
+        self,
+        cells: tuple[Cell, ...],
+        groups: tuple[Group, ...],
+        question: Question,
+        evidence: Evidence,
+        choices: StatisticChoices,
+        warm_ups: tuple[WarmUpCut, ...],
+    ) -> GateJudgement:
+        """The judgement of the evidence by this rule."""
+        judged = GateJudgement if self is GateRule.SIGNS else TwoStageJudgement
+        return judged(cells, groups, question, evidence, self, choices, warm_ups)
 
 
 class GroupAnswer(NamedTuple):
@@ -267,14 +294,14 @@ class Rounds(NamedTuple):
     values: FloatArray
     means: FloatArray | None = None
 
-    def judged(self, alpha: float, limit: float) -> AnyJudged | None:
+    def judged(self, rule: GateRule, alpha: float, limit: float) -> AnyJudged | None:
         """The test of the rounds; None without a round."""
-        return judge(self.values, self.means, RULE, alpha, limit) if len(self.values) else None
+        return judge(self.values, self.means, rule.test, alpha, limit) if len(self.values) else None
 
 
-def ask(found: Sequence[tuple[Group, Rounds]], level: float, limit: float) -> list[GroupAnswer]:
+def ask(found: Sequence[tuple[Group, Rounds]], rule: GateRule, level: float, limit: float) -> list[GroupAnswer]:
     """Test each series of rounds; the level holds for all of them together (Holm)."""
-    judged = [rounds.judged(level, limit) for _, rounds in found]
+    judged = [rounds.judged(rule, level, limit) for _, rounds in found]
     p_values = [None if one is None else one.p_value for one in judged]
     # Groups that cannot be tested yet count, too: else the level would depend on the order in which rounds arrive.
     padded = np.array([1.0 if p is None else p for p in p_values])
@@ -286,57 +313,55 @@ def ask(found: Sequence[tuple[Group, Rounds]], level: float, limit: float) -> li
 
 
 class GateJudgement(Struct, frozen=True, eq=False, dict=True):
-    """The judgement of all groups by the evidence.
+    """The judgement of all groups by the evidence: bets on the signs of their rounds, corrected by Holm.
 
-    A change is *suspected* if exploring is significant at the square root of alpha, and *confirmed* if fresh
-    rounds are significant again, in the same direction, at the square root of alpha: false confirmations have
-    probability alpha. A change within the margin is neither, however clear it is.
+    A change within the margin is none, however clear it is.
     """
 
     cells: tuple[Cell, ...]
     groups: tuple[Group, ...]
     question: Question
     evidence: Evidence
+    rule: GateRule
     choices: StatisticChoices = field(default_factory=StatisticChoices)
     warm_ups: tuple[WarmUpCut, ...] = ()
 
     @property
     def level(self) -> float:
-        """The level of each stage: the square root of alpha."""
-        return math.sqrt(self.question.alpha)
+        """The level of each stage."""
+        return self.rule.level(self.question.alpha)
 
     @cached_property
     def explored(self) -> list[GroupAnswer]:
         """Every group in the first stage."""
-        return ask([(group, self.rounds(group, Stage.EXPLORING)) for group in self.groups], self.level, 0.0)
+        return ask([(group, self.rounds(group, Stage.EXPLORING)) for group in self.groups], self.rule, self.level, 0.0)
 
     @cached_property
     def suspected(self) -> tuple[Group, ...]:
-        """The groups that look changed in the first stage, and are not shown to be within the margin."""
-        looking = (asked.group for asked in self.explored if asked.significant(self.level))
-        return tuple(group for group in looking if not self._slight(group))
+        """The groups whose change fresh rounds have to confirm: none."""
+        return ()
 
     @cached_property
     def confirming(self) -> list[GroupAnswer]:
         """The suspected groups in the second stage."""
-        return ask([(group, self.rounds(group, Stage.CONFIRMING)) for group in self.suspected], self.level, 0.0)
+        return []
 
     def same(self, group: Group) -> bool:
         """Whether exploring shows the change to be within the margin, at alpha."""
-        judged = self.rounds(group, Stage.EXPLORING).judged(self.question.alpha, self.limit(group))
+        judged = self.rounds(group, Stage.EXPLORING).judged(self.rule, self.question.alpha, self.limit(group))
         return judged is not None and judged.same
 
     def watched(self, group: Group) -> bool:
-        """Whether exploring continues for a group: it does not look changed, but may have changed.
+        """Whether exploring continues for a group: no change is shown, but there may be one.
 
         A whole benchmark is watched until it is the same. A stratum with a part of its weight is watched only until a
         change by the margin divided by the root of that part is excluded: this takes as many rounds for one part as the
         margin does for the whole.
         """
-        if group in self.suspected:
+        if self._changed(group):
             return False
         limit = self.limit(group) / math.sqrt(self._share(group))
-        judged = self.rounds(group, Stage.EXPLORING).judged(self.question.alpha, limit)
+        judged = self.rounds(group, Stage.EXPLORING).judged(self.rule, self.question.alpha, limit)
         return judged is None or not judged.same
 
     def settled(self, group: Group) -> bool:
@@ -345,21 +370,20 @@ class GateJudgement(Struct, frozen=True, eq=False, dict=True):
 
     def verdict(self, group: Group) -> ChangeVerdict:
         """The verdict on a group."""
-        if group not in self.suspected:
-            return ChangeVerdict.SAME if self.same(group) else ChangeVerdict.INCONCLUSIVE
-        [first] = [asked for asked in self.explored if asked.group == group]
-        [again] = [asked for asked in self.confirming if asked.group == group]
-        whole = self.whole(group)
-        if first.judged is None or again.judged is None or whole is None:
-            return ChangeVerdict.INCONCLUSIVE
-        if whole.same:
+        if self.same(group):
             return ChangeVerdict.SAME
-        confirmed = again.significant(self.level) and first.judged.estimate * again.judged.estimate > 0.0
-        if confirmed and not whole.slight:
-            worse = (first.judged.estimate > 0.0) == (group.metric.better is Better.LOWER)
-            return ChangeVerdict.SLOWER if worse else ChangeVerdict.FASTER
-        fresh = self.rounds(group, Stage.CONFIRMING).judged(self.question.alpha, self.limit(group))
-        return ChangeVerdict.SAME if fresh is not None and fresh.same else ChangeVerdict.INCONCLUSIVE
+        return self._direction(group) if self._changed(group) else ChangeVerdict.INCONCLUSIVE
+
+    def _direction(self, group: Group) -> ChangeVerdict:
+        [answer] = [asked for asked in self.explored if asked.group == group]
+        assert answer.judged is not None
+        worse = (answer.judged.estimate > 0.0) == (group.metric.better is Better.LOWER)
+        return ChangeVerdict.SLOWER if worse else ChangeVerdict.FASTER
+
+    def _changed(self, group: Group) -> bool:
+        """Whether exploring shows a change that is not within the margin."""
+        [answer] = [asked for asked in self.explored if asked.group == group]
+        return answer.significant(self.level) and not self._slight(group)
 
     def whole(self, group: Group) -> AnyJudged | None:
         """The test of all rounds of its stages, at alpha, among the groups of the last one: it gives the size."""
@@ -367,7 +391,7 @@ class GateJudgement(Struct, frozen=True, eq=False, dict=True):
         means = [each.means for each in stages if each.means is not None]
         values = np.concatenate([each.values for each in stages])
         both = Rounds(values, np.concatenate(means) if len(means) == len(stages) else None)
-        judged = both.judged(self.question.alpha, self.limit(group))
+        judged = both.judged(self.rule, self.question.alpha, self.limit(group))
         return None if judged is None else among(judged, self._questions(group))
 
     def stages(self, group: Group) -> tuple[Stage, ...]:
@@ -378,6 +402,22 @@ class GateJudgement(Struct, frozen=True, eq=False, dict=True):
     def _questions(self, group: Group) -> float:
         asked = self.confirming if group in self.suspected else self.explored
         return next(each.questions for each in asked if each.group == group)
+
+    def rounds_needed(self, group: Group) -> int | None:
+        """The number of rounds that decides with 80 % power, if the estimate and the noise hold.
+
+        It exceeds the present number if that does not decide; None if 1,000 do not, or 10,000 of a stage of two.
+        """
+        whole = self.whole(group)
+        if whole is None:
+            return None
+        found = self._needed(group, whole)
+        if found is None or self.verdict(group) is not ChangeVerdict.INCONCLUSIVE:
+            return found
+        return max(found, whole.pairs + 1)
+
+    def _needed(self, group: Group, whole: AnyJudged) -> int | None:
+        return whole.pairs_needed(self.question.alpha / self._questions(group))
 
     def choice(self, group: Group) -> StatisticChoice:
         """The statistic of a run of a group's metric."""
@@ -393,31 +433,6 @@ class GateJudgement(Struct, frozen=True, eq=False, dict=True):
             return Rounds(values)
         return Rounds(values, means.series(group, self.cells))
 
-    def rounds_needed(self, group: Group) -> int | None:
-        """The number of rounds of both stages that decides with 80 % power, if the estimate and the noise hold.
-
-        It exceeds the present number if that does not decide; None if 10,000 of a stage do not.
-        """
-        whole = self.whole(group)
-        if whole is None:
-            return None
-        found = [needed for needed in (whole.pairs_needed(None), self._to_confirm(group, whole)) if needed is not None]
-        if not found or self.verdict(group) is not ChangeVerdict.INCONCLUSIVE:
-            return min(found, default=None)
-        return max(min(found), whole.pairs + 1)
-
-    def _to_confirm(self, group: Group, whole: AnyJudged) -> int | None:
-        """The rounds that show a change in both stages; each has the root of the power if neither has shown it yet."""
-        if whole.slight:
-            return None
-        change = replace(whole, alpha=self.level, limit=0.0)
-        if group in self.suspected:
-            fresh = change.pairs_needed(self.level / len(self.suspected))
-            return None if fresh is None else len(self.series(group, Stage.EXPLORING)) + fresh
-        power = math.sqrt(POWER)
-        stages = [change.pairs_needed(self.level / questions, power) for questions in (len(self.groups), 1)]
-        return None if None in stages else sum(each for each in stages if each is not None)
-
     def series(self, group: Group, stage: Stage) -> FloatArray:
         """A group's difference in each round of a stage."""
         return self.differences(group, stage).series(group, self.cells)
@@ -432,7 +447,7 @@ class GateJudgement(Struct, frozen=True, eq=False, dict=True):
         return self.question.margin if raw else self.question.limit
 
     def _slight(self, group: Group) -> bool:
-        judged = self.rounds(group, Stage.EXPLORING).judged(self.level, self.limit(group))
+        judged = self.rounds(group, Stage.EXPLORING).judged(self.rule, self.level, self.limit(group))
         return judged is not None and judged.slight
 
     def _share(self, group: Group) -> float:
@@ -458,3 +473,56 @@ class GateJudgement(Struct, frozen=True, eq=False, dict=True):
                         differences(pairs, self.cells, group.metric, MEAN, start) if choice.keeps_mean else None,
                     )
         return found
+
+
+class TwoStageJudgement(GateJudgement, frozen=True, eq=False, dict=True):
+    """The judgement of earlier versions: anytime-valid t-tests of two stages.
+
+    A change is *suspected* if exploring is significant at the square root of alpha, and *confirmed* if fresh
+    rounds are significant again, in the same direction, at the square root of alpha.
+    """
+
+    @cached_property
+    def suspected(self) -> tuple[Group, ...]:
+        """The groups that look changed in the first stage, and are not shown to be within the margin."""
+        return tuple(group for group in self.groups if self._changed(group))
+
+    @cached_property
+    def confirming(self) -> list[GroupAnswer]:
+        """The suspected groups in the second stage."""
+        return ask(
+            [(group, self.rounds(group, Stage.CONFIRMING)) for group in self.suspected], self.rule, self.level, 0.0
+        )
+
+    def verdict(self, group: Group) -> ChangeVerdict:
+        """The verdict on a group."""
+        if group not in self.suspected:
+            return ChangeVerdict.SAME if self.same(group) else ChangeVerdict.INCONCLUSIVE
+        [first] = [asked for asked in self.explored if asked.group == group]
+        [again] = [asked for asked in self.confirming if asked.group == group]
+        whole = self.whole(group)
+        if first.judged is None or again.judged is None or whole is None:
+            return ChangeVerdict.INCONCLUSIVE
+        if whole.same:
+            return ChangeVerdict.SAME
+        confirmed = again.significant(self.level) and first.judged.estimate * again.judged.estimate > 0.0
+        if confirmed and not whole.slight:
+            return self._direction(group)
+        fresh = self.rounds(group, Stage.CONFIRMING).judged(self.rule, self.question.alpha, self.limit(group))
+        return ChangeVerdict.SAME if fresh is not None and fresh.same else ChangeVerdict.INCONCLUSIVE
+
+    def _needed(self, group: Group, whole: AnyJudged) -> int | None:
+        found = (whole.pairs_needed(None), self._to_confirm(group, whole))
+        return min((needed for needed in found if needed is not None), default=None)
+
+    def _to_confirm(self, group: Group, whole: AnyJudged) -> int | None:
+        """The rounds that show a change in both stages; each has the root of the power if neither has shown it yet."""
+        if whole.slight:
+            return None
+        change = replace(whole, alpha=self.level, limit=0.0)
+        if group in self.suspected:
+            fresh = change.pairs_needed(self.level / len(self.suspected))
+            return None if fresh is None else len(self.series(group, Stage.EXPLORING)) + fresh
+        power = math.sqrt(POWER)
+        stages = [change.pairs_needed(self.level / questions, power) for questions in (len(self.groups), 1)]
+        return None if None in stages else sum(each for each in stages if each is not None)

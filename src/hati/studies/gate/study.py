@@ -38,9 +38,9 @@ from hati.studies.gate.conclusion import (
     affected_options,
 )
 from hati.studies.gate.rounds import (
-    RULE,
     Cell,
     GateJudgement,
+    GateRule,
     Group,
     Stage,
     groups,
@@ -83,6 +83,7 @@ def conclude(found: GateJudgement, study: str, reference: Revision, revision: Re
         failed=len(evidence.failed),
         seconds=evidence.seconds,
         warnings=tuple(_of_two_machines(split_pairs(evidence, found.cells))),
+        stages=2 if found.rule is GateRule.TWO_STAGES else 1,
     )
 
 
@@ -112,7 +113,7 @@ def _row(found: GateJudgement, group: Group, reference: Revision, revision: Revi
         return None
     differences = found.differences(group, Stage.EXPLORING)
     scale = 1.0 if differences.raw else None
-    low, high = (ratio_of(judged.estimate + sign * judged.half_width, scale) for sign in (-1.0, 1.0))
+    low, high = (ratio_of(end, scale) for end in judged.interval)
     low = max(low, least_ratio(differences.before, differences.after))
     detectable = judged.detectable(POWER)
     p_value, q_value = _p_values(found, group)
@@ -234,11 +235,18 @@ _SIDES = 2
 
 
 def gate_id(
-    cells: Sequence[Cell], reference: Revision, revision: Revision, question: Question, seed: int, machine: str
+    cells: Sequence[Cell],
+    reference: Revision,
+    revision: Revision,
+    question: Question,
+    seed: int,
+    machine: str,
+    rule: GateRule = GateRule.SIGNS,
 ) -> StudyId:
     """The identity of a regression check, with all that determines its tasks; a larger budget continues it.
 
-    With an automatic statistic it is that of the mean, so that campaigns from before automatic choices continue.
+    With an automatic statistic it is that of the mean, so that campaigns from before automatic choices continue. That
+    of two stages names no rule.
     """
     parameters: dict[str, object] = {
         "cells": [
@@ -247,25 +255,23 @@ def gate_id(
         ],
         "revisions": [reference.id, revision.id],
         "question": [question.alpha, question.margin, str(question.fixed)],
+        **({} if rule is GateRule.TWO_STAGES else {"rule": rule.value}),
     }
     return StudyId.of("gate", parameters, seed, machine)
 
 
 def runs_to_decide(question: Question, questions: int) -> int:
-    """The fewest runs of a configuration that find a change among ``questions`` groups, and confirm it.
-
-    A suspected change is tested again alone.
-    """
-    level = math.sqrt(question.alpha)
-    return _SIDES * (RULE.fewest(level / questions) + RULE.fewest(level))
+    """The fewest runs of a configuration that find a change among ``questions`` groups."""
+    return _SIDES * GateRule.SIGNS.test.fewest(question.alpha / questions)
 
 
 @dataclass(frozen=True)
 class Gate:
-    """Measures both revisions at every cell, in rounds: exploring first, then confirming what looks changed.
+    """Measures both revisions at every cell, in rounds, until every group is decided or the budget is spent.
 
-    In a round the cells are in random order, and the two runs of each follow each other, in random order too. Exploring
-    ends when every group looks changed or is decided, or when the rest of the budget is needed to confirm. ``coverage``
+    In a round the cells are in random order, and the two runs of each follow each other, in random order too. With two
+    stages, exploring ends when every group looks changed or is decided, or when the rest of the budget is needed to
+    confirm what looks changed. ``rule`` has to be that of the identity. ``coverage``
     describes what the cells of each benchmark represent, ``choices`` holds the statistics of runs if the question
     leaves them open, ``warm_ups`` the observations of a run that do not count.
 
@@ -282,6 +288,7 @@ class Gate:
     coverage: tuple[Coverage, ...] = field(default=(), compare=False)
     choices: StatisticChoices = field(default_factory=StatisticChoices)
     warm_ups: tuple[WarmUpCut, ...] = ()
+    rule: GateRule = GateRule.SIGNS
 
     def __post_init__(self) -> None:
         if len({cell.key for cell in self.cells}) != len(self.cells) or not self.cells:
@@ -302,7 +309,7 @@ class Gate:
 
     def judgement(self, evidence: Evidence) -> GateJudgement:
         """The judgement of the evidence."""
-        return GateJudgement(self.cells, self.groups, self.question, evidence, self.choices, self.warm_ups)
+        return self.rule.judgement(self.cells, self.groups, self.question, evidence, self.choices, self.warm_ups)
 
     def plan(self, evidence: Evidence) -> Plan:
         """The tasks of the next round, or those left of one that was begun; none if all groups are decided."""
@@ -331,11 +338,11 @@ class Gate:
     @property
     def _fewest(self) -> int:
         """The fewest rounds after which a stage can decide."""
-        return RULE.fewest(math.sqrt(self.question.alpha))
+        return self.rule.test.fewest(self.rule.level(self.question.alpha))
 
     def _reserve(self, cells: int) -> int:
         """The fewest runs that confirm a change of ``cells`` cells."""
-        return self._fewest * cells * _SIDES
+        return 0 if self.rule is GateRule.SIGNS else self._fewest * cells * _SIDES
 
     def _next(self, found: GateJudgement, evidence: Evidence, alive: Sequence[int]) -> list[Task]:
         groups = [group for group in self.groups if not set(alive).isdisjoint(group.cells)]

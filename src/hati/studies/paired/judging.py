@@ -10,16 +10,21 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import FloatArray, Stopping, replace
-from hati.harness import StoppingRule
+from hati.harness import SignBets, StoppingRule
 from hati.stats import (
     POWER,
     BoundTest,
     PlannedTest,
+    detectable_by_sign_bets,
     least_ratio,
+    looks_of_sign_bets,
     looks_to_decide,
     noncentrality_of_t,
     ratio_interval,
     runs_to_decide,
+    sign_bet_interval,
+    sign_bets,
+    within_by_sign_bets,
 )
 from hati.studies.comparison import DIRECTION, TAIL_PART, ratio_of
 
@@ -73,6 +78,11 @@ class JudgedPairs(Struct, frozen=True, eq=False):
         return self._width(self.rule.critical(self.pairs, self.alpha), self.pairs) if self.pairs > 1 else math.inf
 
     @property
+    def interval(self) -> tuple[float, float]:
+        """The interval of the mean; infinite ends if it is unbounded."""
+        return self.estimate - self.half_width, self.estimate + self.half_width
+
+    @property
     def one_sided_width(self) -> float:
         """The distance from a value at which the mean is shown to be above it, or below it."""
         return self._width(self.rule.one_sided(self.pairs, self.alpha), self.pairs) if self.pairs > 1 else math.inf
@@ -81,6 +91,11 @@ class JudgedPairs(Struct, frozen=True, eq=False):
     def leading(self) -> JudgedPairs:
         """The test that the report describes."""
         return self
+
+    @property
+    def nonzero(self) -> bool:
+        """Whether the mean is shown to be on its side of zero, one-sided."""
+        return abs(self.estimate) > self.one_sided_width
 
     @property
     def same(self) -> bool:
@@ -124,6 +139,109 @@ class JudgedPairs(Struct, frozen=True, eq=False):
         return math.inf if math.isinf(critical) else critical * self.deviation / math.sqrt(pairs)
 
 
+class JudgedSigns(Struct, frozen=True, eq=False):
+    """The differences of pairs, judged by bets on their signs after every pair; attributes as of ``JudgedPairs``."""
+
+    differences: FloatArray
+    rule: SignBets
+    alpha: float
+    limit: float
+
+    @property
+    def pairs(self) -> int:
+        """The number of pairs."""
+        return len(self.differences)
+
+    @property
+    def looks(self) -> int:
+        """The number of looks at the pairs."""
+        return max(0, self.pairs - self.rule.fewest(self.alpha) + 1)
+
+    @property
+    def estimate(self) -> float:
+        """The mean difference."""
+        return float(np.mean(self.differences))
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of a difference; infinite for a single one."""
+        return float(np.std(self.differences, ddof=1)) if self.pairs > 1 else math.inf
+
+    @property
+    def p_value(self) -> float | None:
+        """The p-value of no difference; None before the first look, and if both sides are equal in every pair."""
+        if not self.looks or not np.any(self.differences):
+            return None
+        return self.rule.p_value(self.differences, self.alpha)
+
+    @property
+    def strongest(self) -> float:
+        """The direction at the look that gives the p-value."""
+        return self.rule.strongest(self.differences, self.alpha)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The interval of the difference, which includes the mean; infinite ends if it is unbounded."""
+        return sign_bet_interval(self.differences, self.alpha)
+
+    @property
+    def half_width(self) -> float:
+        """The larger distance from the mean to an end of the interval."""
+        low, high = self.interval
+        return max(self.estimate - low, high - self.estimate)
+
+    @property
+    def leading(self) -> JudgedSigns:
+        """The test that the report describes."""
+        return self
+
+    @property
+    def nonzero(self) -> bool:
+        """Whether the difference is shown to be on the mean's side of zero, one-sided."""
+        signed = self.differences * math.copysign(1.0, self.estimate)
+        return float(sign_bets(signed)[0].max()) >= -math.log(self.alpha)
+
+    @property
+    def same(self) -> bool:
+        """Whether the difference is shown to be within the margin, as the mean is."""
+        inside = self.looks > 0 and abs(self.estimate) <= self.limit
+        return inside and within_by_sign_bets(self.differences, self.limit, self.alpha)
+
+    @property
+    def slight(self) -> bool:
+        """Whether the difference is shown to be within the margin, however significant it is."""
+        return self.same
+
+    def detectable(self, power: float) -> float | None:
+        """The size of a mean that this number of pairs finds with that power, if the noise is normal."""
+        if not self.looks:
+            return None
+        return detectable_by_sign_bets(self.pairs, self.alpha, power) * self.deviation
+
+    def pairs_needed(self, alpha: float | None, power: float = POWER) -> int | None:
+        """The number of pairs that decide with that power, if the estimate and the noise hold; None beyond 1,000.
+
+        ``alpha`` is the level at which a change would be reported; None if only a mean within the margin counts.
+        """
+        if self.pairs < 2:
+            return None
+        rounded = max(self.deviation, _ROUNDING * max(abs(self.estimate), self.limit))
+        if not rounded:
+            return None
+        return looks_of_sign_bets(self.estimate / rounded, self.limit / rounded, self.alpha, alpha, power)
+
+
+_ROUNDING = 1e-9
+PairsTest = JudgedPairs | JudgedSigns
+
+
+def tested(differences: FloatArray, rule: StoppingRule | SignBets, alpha: float, limit: float) -> PairsTest:
+    """The test of differences under a rule."""
+    if isinstance(rule, SignBets):
+        return JudgedSigns(differences, rule, alpha, limit)
+    return JudgedPairs(differences, rule, alpha, limit)
+
+
 class JudgedWithMean(Struct, frozen=True, eq=False, dict=True):
     """The test of a statistic, with a part of alpha for the mean relative to it, the tail (`hati.studies.comparison`).
 
@@ -134,26 +252,26 @@ class JudgedWithMean(Struct, frozen=True, eq=False, dict=True):
 
     differences: FloatArray
     means: FloatArray
-    rule: StoppingRule
+    rule: StoppingRule | SignBets
     alpha: float
     limit: float
     questions: float = 1.0
 
     @cached_property
-    def own(self) -> JudgedPairs:
+    def own(self) -> PairsTest:
         """The statistic, with its part of alpha."""
-        return JudgedPairs(self.differences, self.rule, (1.0 - TAIL_PART) * self.alpha, self.limit)
+        return tested(self.differences, self.rule, (1.0 - TAIL_PART) * self.alpha, self.limit)
 
     @cached_property
-    def tail(self) -> JudgedPairs:
+    def tail(self) -> PairsTest:
         """The mean relative to the statistic, with the other part of alpha."""
-        return JudgedPairs(self.means - self.differences, self.rule, TAIL_PART * self.alpha, self.limit)
+        return tested(self.means - self.differences, self.rule, TAIL_PART * self.alpha, self.limit)
 
     @cached_property
     def directed(self) -> bool:
         """Whether the mean is shown to have moved as the tail did: else the tail is neither slower nor faster."""
-        mean = JudgedPairs(self.means, self.rule, DIRECTION, self.limit)
-        return self.tail.estimate * mean.estimate > 0.0 and abs(mean.estimate) > mean.one_sided_width
+        mean = tested(self.means, self.rule, DIRECTION, self.limit)
+        return self.tail.estimate * mean.estimate > 0.0 and mean.nonzero
 
     @cached_property
     def of_tail(self) -> bool:
@@ -167,7 +285,7 @@ class JudgedWithMean(Struct, frozen=True, eq=False, dict=True):
         return tail and self.directed and (not own or self.own.estimate * self.tail.estimate < 0.0)
 
     @property
-    def leading(self) -> JudgedPairs:
+    def leading(self) -> PairsTest:
         """The test that the report describes."""
         return self.tail if self.of_tail else self.own
 
@@ -197,6 +315,11 @@ class JudgedWithMean(Struct, frozen=True, eq=False, dict=True):
         return self.leading.half_width
 
     @property
+    def interval(self) -> tuple[float, float]:
+        """The interval of the mean; infinite ends if it is unbounded."""
+        return self.leading.interval
+
+    @property
     def p_value(self) -> float | None:
         """The p-value of no difference of either (weighted Bonferroni); None before the first look."""
         parts = [(self.own, 1.0 - TAIL_PART)] + ([(self.tail, TAIL_PART)] if self.directed else [])
@@ -222,9 +345,7 @@ class JudgedWithMean(Struct, frozen=True, eq=False, dict=True):
 
         Either the statistic is found to differ, or both means are shown to be within the margin.
         """
-        own, mean = (
-            JudgedPairs(values, self.rule, self.alpha, self.limit) for values in (self.differences, self.means)
-        )
+        own, mean = (tested(values, self.rule, self.alpha, self.limit) for values in (self.differences, self.means))
         part = None if alpha is None else (1.0 - TAIL_PART) * alpha
         if alpha is not None and abs(own.estimate) > self.limit:
             return own.pairs_needed(part, power)
@@ -234,18 +355,18 @@ class JudgedWithMean(Struct, frozen=True, eq=False, dict=True):
         return min((each for each in (within, change) if each is not None), default=None)
 
     def _within(self, differences: FloatArray) -> bool:
-        return JudgedPairs(differences, self.rule, self.alpha, self.limit).same
+        return tested(differences, self.rule, self.alpha, self.limit).same
 
 
-AnyJudged = JudgedPairs | JudgedWithMean
+AnyJudged = JudgedPairs | JudgedSigns | JudgedWithMean
 
 
 def judge(
-    differences: FloatArray, means: FloatArray | None, rule: StoppingRule, alpha: float, limit: float
+    differences: FloatArray, means: FloatArray | None, rule: StoppingRule | SignBets, alpha: float, limit: float
 ) -> AnyJudged:
     """Judge differences of pairs; with those of the means if these are known and are not the same."""
     if means is None or np.allclose(means, differences, rtol=1e-12, atol=1e-15):
-        return JudgedPairs(differences, rule, alpha, limit)
+        return tested(differences, rule, alpha, limit)
     return JudgedWithMean(differences, means, rule, alpha, limit)
 
 

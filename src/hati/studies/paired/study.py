@@ -274,7 +274,7 @@ def _side(design: PairedDesign, found: _Found, side: int) -> Side:
     if isinstance(judged, JudgedWithMean) and judged.of_tail:
         shown = _values(found.pairs, found.metric, MEAN)
     values = (shown.before, shown.after)[side]
-    alone = JudgedPairs(shown.sides[side], judged.rule, judged.alpha, judged.limit)
+    alone = JudgedPairs(shown.sides[side], design.rule, judged.alpha, judged.limit)
     spread = spread_of(alone.half_width, float(values.mean()), shown.scale)
     runs = [pair[side] for pair in found.pairs]
     return Side(

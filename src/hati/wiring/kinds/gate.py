@@ -88,7 +88,7 @@ class GateType(StudyType[GateRequest, "Gate", "GateConclusion"]):
         """The check from its record."""
         from hati.core import Budget
         from hati.studies.comparison import Question
-        from hati.studies.gate import Gate
+        from hati.studies.gate import Gate, GateRule
         from hati.wiring.known.benchmarks import warm_up_cuts
         from hati.wiring.known.screenings import benchmarks_of
 
@@ -105,6 +105,7 @@ class GateType(StudyType[GateRequest, "Gate", "GateConclusion"]):
             stored.coverage(cells),
             stored.choices(),
             warm_up_cuts(stored.place, stored.id, benchmarks_of(cells)),
+            GateRule(stored.parameters.get("rule", GateRule.TWO_STAGES)),
         )
 
     def report(self, place: Workplace, study: Gate, found: GateConclusion, request: GateRequest | None) -> StudyReport:
