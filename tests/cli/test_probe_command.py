@@ -246,6 +246,7 @@ def test_what_is_refused_has_its_reason_and_the_rest_is_reported(
         (["virt", "--inside", "nice '"], "is not a command: No closing quotation; close the quotation"),
         (["virt", "--inside", " "], "--inside has no command; write it like --inside 'docker exec -i NAME'"),
         (["clock", "--inside", "nice"], "--inside and --reference are of virt.speed; name the domain virt"),
+        (["virt", "--reference", "nowhere.json"], "nowhere.json: there is no such file; relative paths begin at"),
         (["net", "--on", "loopback=10.0.0.2:7411", "--key", "key"], "there is an experiment 'net.loopback' already"),
     ],
 )
@@ -316,6 +317,8 @@ def test_two_results_are_compared_from_files_dates_and_machines(capfd: Capture, 
     assert "0 of 3 properties differ." in said(capfd, "probe", "diff", day, found["machine"])[0]
     assert "no results of" in said(capfd, "probe", "diff", "2020-01-01", day, status=2)[1]
     assert "neither a file nor a date" in said(capfd, "probe", "diff", "nowhere", day, status=2)[1]
+    missing = said(capfd, "probe", "diff", "aa.json", day, status=2)[1]
+    assert "aa.json: there is no such file; did you mean 'a.json'?" in missing
     (tmp_path / "c.json").write_text("{}")
     assert "is not a result of hati probe" in said(capfd, "probe", "diff", "c.json", day, status=2)[1]
 

@@ -49,6 +49,16 @@ def test_the_program_is_copied_runs_and_is_removed(inside: Path, work: KernelPro
     remove(moved, prefix)
 
 
+def test_a_folder_for_temporary_files_that_is_only_outside_is_not_used(
+    work: KernelProgram, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", "/no/such/folder")
+    moved = copied(work, ("nice",))
+    assert moved.path.parent.parent == Path("/tmp")
+    remove(moved, ("nice",))
+    assert not moved.path.parent.exists()
+
+
 @pytest.mark.parametrize(
     ("prefix", "reason"),
     [

@@ -15,7 +15,8 @@ from hati.probing.kernel import KernelProgram
 
 _COPY = """\
 set -e
-folder=$(mktemp -d "${{TMPDIR:-/tmp}}/hati-probe-XXXXXX")
+[ -d "${{TMPDIR-}}" ] || TMPDIR=/tmp
+folder=$(mktemp -d "$TMPDIR/hati-probe-XXXXXX")
 base64 -d > "$folder/kernels" <<'END'
 {program}END
 chmod 700 "$folder/kernels"

@@ -29,6 +29,7 @@ from hati.core import (
     replace,
 )
 from hati.driver import RemoteMachine
+from hati.file_errors import read_error
 from hati.packages import added, called, load_entry
 from hati.prediction import MeasuredNumber
 from hati.probing import AddedExperiment, Executed, KernelProgram, Setting, execute, neighbours_json, read_neighbours
@@ -262,7 +263,7 @@ def side_of(text: str, place: str | None) -> tuple[str, ProbeConclusion]:
     Raises:
         InputError: where the text is none of these, or nothing was measured.
     """
-    if Path(text).is_file():
+    if Path(text).is_file() or text.endswith(".json"):
         return text, _read_file(Path(text))
     store = read_store(place or default_store())
     try:
@@ -295,7 +296,11 @@ def _read_file(file: Path) -> ProbeConclusion:
     from hati.studies.probe.document import ProbeJson
 
     try:
-        read = msgspec.json.decode(file.read_bytes(), type=ProbeJson)
+        content = file.read_bytes()
+    except OSError as error:
+        raise read_error(file, error) from None
+    try:
+        read = msgspec.json.decode(content, type=ProbeJson)
         probed = tuple(
             Probed(
                 each.experiment,
