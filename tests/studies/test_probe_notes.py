@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from hati.document.document import Table
 from hati.studies.probe import ProbeConclusion, Probed, ProbeVerdict, Property
 from hati.studies.probe.document import probe_document
@@ -23,3 +25,10 @@ def test_what_is_contaminated_is_measured_again_by_a_command() -> None:
     )
     (warning,) = probe_document(ProbeConclusion("m", "f", probed)).warnings
     assert warning.endswith("hati probe cpu.work")
+
+
+@pytest.mark.parametrize("name", ["virt.speed", "net.two"])
+def test_what_needs_options_is_measured_again_with_them(name: str) -> None:
+    slow = Property("virt.slowdown", 1.1, "1", None, ProbeVerdict.CONTAMINATED, "others used 40% of the CPUs meanwhile")
+    (warning,) = probe_document(ProbeConclusion("m", "f", (Probed(name, "", "1", properties=(slow,)),))).warnings
+    assert warning.endswith(f"hati probe {name}, with the other options of this command")

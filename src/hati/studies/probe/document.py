@@ -11,6 +11,7 @@ from hati.core import Machine
 from hati.document.document import Document, Facts, Shown, Table, columns_of, general, percent, quantity
 from hati.document.publishing import Interval, Of
 from hati.studies.probe import (
+    LIBRARY,
     Conditions,
     DisturbanceKind,
     Fitness,
@@ -162,7 +163,9 @@ def _repetition(found: ProbeConclusion) -> Iterator[str]:
     """How to measure again what is contaminated."""
     names = [each.experiment for each in found.probed if each.contaminated]
     if names:
-        yield f"to measure again what is contaminated: hati probe {' '.join(names)}"
+        alone = {each.name for each in LIBRARY if not each.asks}.issuperset(names)
+        options = "" if alone else ", with the other options of this command"
+        yield f"to measure again what is contaminated: hati probe {' '.join(names)}{options}"
 
 
 def _neighbours(probed: Probed) -> str:
