@@ -380,12 +380,20 @@ def test_sides_of_different_machines_are_named(hati: Hati, tmp_path: Path) -> No
     measured_on(tmp_path / "a.json", fast=1.0)
     measured_on(tmp_path / "b.json", slow=1.3)
     done = hati("compare", "a.json", "b.json", "--fail-on", "none")
-    text = " ".join(done.out.split())
-    assert "measured on different machines (fast before, slow after)" in text
-    assert "`hati probe diff fast slow` shows how they differ" in text
+    assert "measured on different machines (fast before, slow after)" in " ".join(done.out.split())
     values = hati("compare", "a.json", "b.json", "--fail-on", "none", "--format", "json")
     assert "measured on different machines (fast before, slow after)" in values.err
     assert "different machines" not in hati("compare", "a.json", "a.json", "--fail-on", "none").out
+
+
+def test_a_revision_on_two_machines_names_what_shows_how_these_differ(hati: Hati, tmp_path: Path) -> None:
+    for machine, level in (("fast", 1.0), ("slow one", 1.3)):
+        measured_on(tmp_path / f"{machine}.json", **{machine: level})
+        found = json.loads((tmp_path / f"{machine}.json").read_text())
+        found["samples"][0]["revision"] = "v1"
+        (tmp_path / f"{machine}.json").write_text(json.dumps(found))
+    done = hati("compare", "fast.json", "slow one.json", "--fail-on", "none")
+    assert "`hati probe diff fast 'slow one'` shows how they differ" in " ".join(done.out.split())
 
 
 def test_revisions_of_different_machines_are_not_decided(hati: Hati, tmp_path: Path) -> None:
