@@ -16,10 +16,17 @@ from hati.studies.probe import Neighbour
 HERTZ = os.sysconf("SC_CLK_TCK")
 
 
-def watched(monkeypatch: pytest.MonkeyPatch, *, own: float, idle: float, soft: float, apart: bool) -> Accounts:
-    """The accounts of a second on one CPU; all arguments but ``apart`` are in seconds."""
+def watched(
+    monkeypatch: pytest.MonkeyPatch, *, own: float, idle: float, soft: float, apart: bool, between: float = 0.0
+) -> Accounts:
+    """The accounts of a second on one CPU; all arguments but ``apart`` are in seconds.
+
+    The CPU was ``between`` work and idleness for a part that the kernel counts as neither.
+    """
     hard = 7 if apart else 0
-    ticks = iter([[0, 0, 0, 0, 0, hard, 0, 0], [0, 0, 0, int(idle * HERTZ), 0, hard, int(soft * HERTZ), 0]])
+    work = round((1.0 - idle - soft - between) * HERTZ)
+    after = [work // 2, 0, work - work // 2, round(idle * HERTZ), 0, hard, round(soft * HERTZ), 0]
+    ticks = iter([[0, 0, 0, 0, 0, hard, 0, 0], after])
     times, clock = iter([0.0, own]), iter([0.0, 1.0])
     monkeypatch.setattr(Watch, "_read_ticks", lambda _: next(ticks))
     monkeypatch.setattr(executing, "time", SimpleNamespace(monotonic=lambda: next(clock)))
@@ -36,6 +43,16 @@ def test_soft_interrupts_of_ones_own_packets_are_not_of_others(monkeypatch: pyte
     assert apart.beside_packets == pytest.approx(others)
     together = watched(monkeypatch, own=0.6, idle=idle, soft=0.3, apart=False)
     assert together.beside_packets == pytest.approx(others)
+
+
+@pytest.mark.parametrize("others", [0.0, 0.2])
+def test_time_between_work_and_idleness_is_of_ones_own_packets(monkeypatch: pytest.MonkeyPatch, others: float) -> None:
+    """Each packet may wake a CPU."""
+    found = watched(monkeypatch, own=0.3, idle=0.4 - others, soft=0.1, apart=False, between=0.3)
+    assert found.foreign == pytest.approx(0.3 + others)
+    assert found.beside_packets == pytest.approx(others), "soft interrupts are in the process's own time"
+    apart = watched(monkeypatch, own=0.2, idle=0.4 - others, soft=0.1, apart=True, between=0.3)
+    assert apart.beside_packets == pytest.approx(others)
 
 
 @pytest.mark.parametrize("soft", [0.0, 0.5])

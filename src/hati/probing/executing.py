@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -30,6 +31,7 @@ from hati.probing.kernel import (
 from hati.studies.probe import DEMAND_MS, WEIGHT_STEPS, Experiment, Inputs, Neighbour
 
 _IDLE, _IOWAIT, _IRQ, _SOFT, _STEAL = 3, 4, 5, 6, 7
+_NOT_IDLE = (0, 1, 2, _IRQ, _SOFT, _STEAL)
 _LEAST = 0.01
 _KERNEL_THREAD = 0x00200000
 """PF_KTHREAD among the flags of a thread, in Linux's include/linux/sched.h."""
@@ -39,9 +41,10 @@ class Accounts(Struct, frozen=True):
     """The CPU time of a window in s: its length, unused and stolen time; and the other processes on its CPUs.
 
     ``foreign`` is the number of cores that neither this process nor its children used, in total: other processes, those
-    that ended meanwhile included, interrupts, and stolen time. ``soft`` are the cores of soft interrupts, where the
-    kernel counts them apart from the processes that they interrupt; else 0. ``kernel`` are those of the kernel's
-    threads among the neighbours.
+    that ended meanwhile included, interrupts, stolen time, and the changes of a CPU between work and idleness.
+    ``ticked`` is the same by the kernel's ticks, without these changes: a tick finds a CPU either at work or idle.
+    ``soft`` are the cores of soft interrupts, where the kernel counts them apart from the processes that they
+    interrupt; else 0. ``kernel`` are those of the kernel's threads among the neighbours.
     """
 
     wall: float
@@ -51,6 +54,7 @@ class Accounts(Struct, frozen=True):
     foreign: float = 0.0
     soft: float = 0.0
     kernel: float = 0.0
+    ticked: float = math.inf
 
     @property
     def others(self) -> float:
@@ -64,9 +68,12 @@ class Accounts(Struct, frozen=True):
 
     @property
     def beside_packets(self) -> float:
-        """The cores that others used where soft interrupts, also those in threads, are of this process's packets."""
+        """The cores that others used where soft interrupts, also those in threads, are of this process's packets.
+
+        So are the changes between work and idleness, as packets wake CPUs.
+        """
         threads = sum(each.share for each in self.neighbours if each.name.startswith("ksoftirqd/"))
-        return max(self.others - threads, self.foreign - max(self.soft, threads))
+        return max(self.others - threads, min(self.foreign, self.ticked) - max(self.soft, threads))
 
     @property
     def beside_kernel(self) -> float:
@@ -98,7 +105,8 @@ class Watch:
                 kernel += share if each.of_kernel else 0.0
         ordered = tuple(sorted(found, key=lambda each: -each.share))
         soft = ticks[_SOFT] / hertz / wall if self._apart else 0.0
-        return Accounts(wall, unused, ticks[_STEAL] / hertz, ordered, foreign, soft, kernel)
+        ticked = max(0.0, sum(ticks[each] for each in _NOT_IDLE) / hertz - own) / wall
+        return Accounts(wall, unused, ticks[_STEAL] / hertz, ordered, foreign, soft, kernel, ticked)
 
     @property
     def _apart(self) -> bool:
