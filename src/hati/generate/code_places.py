@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from hati.core import Place
 from hati.generate.program import LoadProgram
-from hati.generate.reading import Places
+from hati.generate.reading import YamlPlaces
 from hati.generate.task_set import TaskSet
 from hati.generate.tasks import CodeLoad, LoadTask, Path, children
 from hati.generate.yaml_text import read_yaml
@@ -33,7 +33,7 @@ def code_place(program: LoadProgram, source: str, line: int, column: int) -> Cod
             continue
         for part, start, text in _parts(node.number, task, source):
             first = source.rfind("\n", 0, start) + 1
-            if first <= at <= start + len(text):
+            if first <= at < start + len(text):
                 below = source.count("\n", first, at)
                 return CodePlace(task, part, below + 1, column - (0 if below else start - first))
     return None
@@ -58,7 +58,7 @@ def yaml_place(text: str, file: str, task_set: TaskSet, found: CodePlace) -> Pla
     """The place of a task's C in the YAML of its task set; exact in a block, such as ``execute: |``."""
     path = next((each for each, task in _tasks(task_set) if task == found.task), ())
     yaml = read_yaml(text, file)
-    place = Places(file, yaml).of((*path, found.part))
+    place = YamlPlaces(file, yaml).of((*path, found.part))
     node = yaml.node((*path, found.part))
     if getattr(node, "style", None) != "|":
         return place

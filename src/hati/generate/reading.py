@@ -38,14 +38,14 @@ def parse_task_set(text: str, file: str = "task set", kinds: Kinds = MappingProx
     """
     found = read_yaml(text, file)
     if errors := [*_wrong_forms(found.data, kinds)]:
-        raise _located(errors, Places(file, found))
+        raise _located(errors, YamlPlaces(file, found))
     try:
         return msgspec.convert(_coded(found.data, (), kinds, found.data), TaskSet)
     except TaskSetError as error:
-        raise _located([error, *error.others], Places(file, found)) from None
+        raise _located([error, *error.others], YamlPlaces(file, found)) from None
 
 
-def _located(errors: list[TaskSetError], places: Places) -> TaskSetError:
+def _located(errors: list[TaskSetError], places: YamlPlaces) -> TaskSetError:
     """The first error, with the others, and with their places."""
     first, *others = [TaskSetError(each.message, each.path, each.fix or "", places.of(each.path)) for each in errors]
     first.others = tuple(others)
@@ -252,7 +252,7 @@ def _at(data: Any, path: Path) -> Any:
     return data
 
 
-class Places:
+class YamlPlaces:
     """The places of the values in a YAML text."""
 
     def __init__(self, file: str, text: YamlText) -> None:
