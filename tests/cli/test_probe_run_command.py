@@ -176,6 +176,7 @@ roles:
     ("wrong", "part", "place", "text"),
     [
         ({"EXECUTED": "nonsense = 2;"}, "execute", ":19:15:", "              nonsense = 2;"),
+        ({"EXECUTED": "("}, "execute", ":19:15:", "              ("),
         ({"PREPARED": "own->other = 2;"}, "prepare", ":15:16:", "            own->other = 2;"),
         ({"DECLARED": "nonsense number;"}, "declare", ":12:20:", "          declare: nonsense number;"),
         ({"HEADER": "no-such-header.h"}, "headers", ":11:20:", "          headers: [no-such-header.h]"),

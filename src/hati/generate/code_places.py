@@ -32,9 +32,11 @@ def code_place(program: LoadProgram, source: str, line: int, column: int) -> Cod
         if not isinstance(task, CodeLoad):
             continue
         for part, start, text in _parts(node.number, task, source):
-            first = source.rfind("\n", 0, start) + 1
-            if first <= at < start + len(text):
-                below = source.count("\n", first, at)
+            first, lines = source.rfind("\n", 0, start) + 1, text.rstrip("\n").split("\n")
+            below = source.count("\n", first, at)
+            if first <= at <= start + len(text) + 1:
+                if below >= len(lines):  # the brace that follows, where something is missing before
+                    return CodePlace(task, part, len(lines), len(lines[-1]))
                 return CodePlace(task, part, below + 1, column - (0 if below else start - first))
     return None
 
