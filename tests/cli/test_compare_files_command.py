@@ -106,6 +106,14 @@ def test_a_folder_is_a_side(hati: Hati, runs: Path) -> None:
     assert {row["before"]["runs"] for row in done.json} == {5}
 
 
+def test_a_long_comparison_says_what_it_does(hati_here: Hati, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hati.cli.progress._SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr("hati.wiring.compared_files._MANY_RUNS", 40)
+    err = hati_here("compare", "old?.txt", "new?.txt", "--fail-on", "none").err
+    assert "reading files: 7 of 10 steps" in err
+    assert "comparing 40 runs of benchmarks" in err
+
+
 def test_the_change_and_the_geometric_mean_are_always_shown(hati: Hati, runs: Path) -> None:
     out = hati("compare", "old?.txt", "new?.txt").out
     parse = " ".join(line for line in out.splitlines() if "BenchmarkParse" in line)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from glob import glob, has_magic
+from itertools import islice
 from pathlib import Path
 
 from msgspec import Struct
@@ -16,8 +17,12 @@ from hati.studies.comparison import Comparisons, SteadyPair, Unmatched, steady_p
 from hati.studies.comparison.conclusion import several_processes
 from hati.subject.samples import ImportedSamples, measured_files, read_all, read_samples
 from hati.wiring.kinds.paired import CompareRequest
+from hati.wiring.study_types import Steps
+from hati.wiring.workplace import Announce
 
 _NAMED = 5
+_MANY_RUNS = 10_000
+"""The number of runs from which on a comparison may take seconds."""
 
 
 class FileSides(Struct, frozen=True):
@@ -93,13 +98,20 @@ class ComparedFiles(Struct, frozen=True):
     hints: tuple[str, ...]
 
 
-def compare_files(sides: FileSides, request: CompareRequest, history: Sequence[Path] = ()) -> ComparedFiles:
-    """Compare the files of two sides.
+def compare_files(
+    sides: FileSides, request: CompareRequest, history: Sequence[Path], announce: Announce, steps: Steps
+) -> ComparedFiles:
+    """Compare the files of two sides; the files that are read are counted, and a long comparison is announced.
 
     Raises:
         InputError: where a file cannot be read, or no sample has a counterpart on the other side.
     """
-    files = [read_all(side) for side in (sides.before, sides.after)]
+    with steps("reading files") as watch:
+        counted = _counted(sides.files, watch)
+        files = [read_all(islice(counted, len(side))) for side in (sides.before, sides.after)]
+    runs = sum(len(sample.runs) for file in files for sample in file.samples)
+    if runs >= _MANY_RUNS:
+        announce(f"comparing {runs:,} runs of benchmarks")
     read, unmatched = comparison.pairs(*_chosen(files, sides, request))
     steady = [steady_pair(pair) for pair in read]
     comparisons = _compared(steady, request, history)
@@ -111,6 +123,13 @@ def compare_files(sides: FileSides, request: CompareRequest, history: Sequence[P
         tuple(_warnings(files, sides)),
         tuple(several_processes(formats)) if alone else (),
     )
+
+
+def _counted(files: Sequence[Path], watch: Callable[[int, int], None]) -> Iterator[Path]:
+    """The files; before each, ``watch`` gets the number of those before it, and of all."""
+    for place, path in enumerate(files):
+        watch(place, len(files))
+        yield path
 
 
 def _compared(steady: Sequence[SteadyPair], request: CompareRequest, history: Sequence[Path]) -> Comparisons:

@@ -197,8 +197,8 @@ class PairedType(StudyType[CompareRequest, "PairedComparison", "PairedConclusion
         self, path: Path, store: str | None, request: CompareRequest, announce: Announce, steps: Steps
     ) -> StudyReport | None:
         """The comparison of files."""
-        del store, steps
-        return files_report(request, announce) if self.root(path, request) is None else None
+        del store
+        return files_report(request, announce, steps) if self.root(path, request) is None else None
 
     def prepare(
         self, place: Workplace, request: CompareRequest, *, fresh: bool
@@ -258,7 +258,7 @@ class PairedType(StudyType[CompareRequest, "PairedComparison", "PairedConclusion
         return " against ".join(reversed(variant_names(study.design.before, study.design.after)))
 
 
-def files_report(request: CompareRequest, announce: Announce) -> StudyReport:
+def files_report(request: CompareRequest, announce: Announce, steps: Steps) -> StudyReport:
     """The comparison of files; notes, warnings and hints about them are announced.
 
     Raises:
@@ -270,7 +270,7 @@ def files_report(request: CompareRequest, announce: Announce) -> StudyReport:
     from hati.wiring.compared_files import FileSides, compare_files, history_files
 
     sides = FileSides.of(*request.sides)
-    found = compare_files(sides, request, history_files(request.history, sides))
+    found = compare_files(sides, request, history_files(request.history, sides), announce, steps)
     for line in (*found.notes, *(f"warning: {text}" for text in found.warnings), *found.hints):
         announce(line)
     compared = found.comparisons
