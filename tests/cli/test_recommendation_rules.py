@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import hati.studies.recommendation.study  # noqa: F401  # before its rules are those of an earlier version
 from hati.studies.recommendation import conclusion
 
 Hati = Callable[..., Any]
@@ -128,6 +129,9 @@ def test_a_recommendation_by_the_rules_of_version_2_is_shown_and_says_so(
     (said,) = (text for text in shown["warnings"] if "earlier version" in text)
     assert "`hati screen --metric tps --recommend --budget 90` makes it again by the present ones" in said
     assert said[1:] in " ".join(hati_here("report", ".", "--metric", "tps").out.split())
+    words = ("report", str(server), "--metric", "tps", "--format", "json")
+    elsewhere = hati_here(*words, folder=server.parent).json["recommendation"]["warnings"]
+    assert any(f"`hati screen {server} --metric tps --recommend --budget 90`" in text for text in elsewhere)
     again = hati_here(*RECOMMEND).json["recommendation"]
     assert not any("earlier version" in text for text in again["warnings"])
     assert len(stages(hati_here)) - before == again["runs"]["done"]

@@ -76,7 +76,7 @@ class Recommendation(Struct, frozen=True, dict=True):
 
     ``metrics`` has the requested one first. ``looked_up`` is true if runs come from a table that has each once.
     ``relevant`` is the fraction below which a gain does not matter; ``keep`` are rules that have to be shown, too.
-    ``screened_revision`` is the revision of the screening.
+    ``screened_revision`` is the revision of the screening; ``command`` screens the same subject.
     """
 
     id: StudyId
@@ -91,6 +91,7 @@ class Recommendation(Struct, frozen=True, dict=True):
     relevant: float = 0.0
     keep: tuple[KeepRule, ...] = ()
     screened_revision: str = ""
+    command: str = "hati screen"
 
     def plan(self, evidence: Evidence) -> Plan:
         """The tasks left of the first incomplete round; at most five before a run has worked."""
@@ -467,7 +468,9 @@ class Recommendation(Struct, frozen=True, dict=True):
         """The command that asks for the same recommendation."""
         budget: str = json.loads(self.id.parameters)["budget"]
         kept = (f" --keep {shlex.quote(str(rule))}" for rule in self.keep)
-        return f"hati screen --metric {shlex.quote(self.metrics[0].name)} --recommend --budget {budget}{''.join(kept)}"
+        return (
+            f"{self.command} --metric {shlex.quote(self.metrics[0].name)} --recommend --budget {budget}{''.join(kept)}"
+        )
 
     def _task(self, stage: str, configuration: Configuration, repetition: int) -> Task:
         return self.benchmark.task(self.id, stage, configuration, self.revision, repetition)
