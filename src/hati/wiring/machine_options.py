@@ -160,7 +160,7 @@ def over_classes(place: Workplace, wanted: str) -> Workplace:
     These are the classes with the most known machines, and among equals the first by name.
 
     Raises:
-        InputError: where these are no classes, too few are known, or this machine alone measures.
+        InputError: where these are not classes, too few are known, or this machine alone measures.
     """
     if not place.by_workers:
         raise InputError("--classes is for campaigns that share workers", fix="add --engine workers, or leave it out")
