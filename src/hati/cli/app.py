@@ -19,19 +19,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from hati.cli import (
-    FAULT,
-    INTERRUPTED,
-    design,
-    export,
-    grid,
-    harness,
-    importing,
-    init,
-    probing,
-    runs,
-    space,
-)
+from hati.cli import FAULT, INTERRUPTED, design, export, grid, harness, init, probing, runs, space
 from hati.cli.commands import SeveralFiles, study_command
 from hati.cli.output import discard_output, is_output_full, output_error, say, write
 from hati.core import ExitStatus, HatiError, MeasurementError
@@ -135,7 +123,7 @@ _VERBS: dict[str, dict[str, Callable[..., object] | typer.Typer | str]] = {
     },
     "Share": {
         "export": export.export,
-        "import": importing.import_,
+        "import": export.import_,
         "worker": grid.worker,
         "serve": grid.serve,
         "join": grid.join,
