@@ -73,8 +73,7 @@ from hati.store.ledger_queues import (
 )
 from hati.store.ledger_reports import keep_report, read_waiting_reports, set_aside
 from hati.store.ledger_status import read_reporters, read_status
-from hati.store.statements import AT_ONCE, change, in_pieces, row_of
-from hati.store.transactions import Transactions, repeated
+from hati.store.statements import AT_ONCE, Transactions, change, in_pieces, repeated, row_of
 
 LEASE_SECONDS = 60.0
 PATIENCE_SECONDS = 600.0

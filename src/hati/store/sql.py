@@ -41,7 +41,7 @@ from hati.store.rows import (
     run_rows,
     verify,
 )
-from hati.store.transactions import OneTransaction, Transactions, repeated
+from hati.store.statements import OneTransaction, Transactions, repeated
 
 if TYPE_CHECKING:
     from hati.store.ledger import Ledger

@@ -14,8 +14,7 @@ from hati.core import InputError
 from hati.core.wording import nearest
 from hati.store import schema
 from hati.store.ledger_reports import void_reports
-from hati.store.statements import row_of
-from hati.store.transactions import Transactions
+from hati.store.statements import Transactions, row_of
 
 LARGEST_ARTEFACT = 256 * 2**20
 """The largest artefact, in bytes."""
