@@ -100,12 +100,12 @@ def test_a_small_budget_covers_as_much_as_it_can(made: Evolving, hati_here: Hati
 
 def test_a_budget_for_one_configuration_is_named_as_the_reason(made: Evolving, hati_here: Hati) -> None:
     best = screened(hati_here, made)
-    done = hati_here("check", "HEAD", "--reference", "HEAD~1", "--budget", "16", "--format", "json")
+    done = hati_here("check", "HEAD", "--reference", "HEAD~1", "--budget", "18", "--format", "json")
     [coverage] = done.json["coverage"]
     assert coverage["configurations"] == 1
     assert "the budget has no runs for a suite of the important options from" in coverage["source"]
     assert best in coverage["source"]
-    text = " ".join(hati_here("check", "HEAD", "--reference", "HEAD~1", "--budget", "16").out.split())
+    text = " ".join(hati_here("check", "HEAD", "--reference", "HEAD~1", "--budget", "18").out.split())
     assert "A larger `--budget` covers all of the space." in text
     assert "not screened" not in text
 
@@ -130,13 +130,15 @@ def test_a_budget_in_time_covers_as_much_as_it_can_by_what_a_run_takes(made: Evo
     assert planned(hati_here, "--budget", f"{110_500 * one:.3f}ms")[:2] == (4, 110)
     cells, runs, _, reason = planned(hati_here, "--budget", f"{2_500 * one:.3f}ms")
     assert (cells, runs) == (1, 2)
-    assert "is too short for that: to find and confirm a change takes at least 20 runs, about " in reason
+    assert "is too short for that: to find a change takes at least 18 runs, about " in reason
 
 
 def test_a_check_that_was_begun_keeps_its_configurations_with_a_larger_budget(made: Evolving, hati_here: Hati) -> None:
+    for _ in range(11):  # noise of the last is that of the first in another order: nine rounds do not decide
+        made.commit()
     screened(hati_here, made)
-    words = ("check", "HEAD", "--reference", "HEAD~1", "--margin", "0.01%", "--format", "json")
-    first = hati_here(*words, "--budget", "16").json
+    words = ("check", "HEAD", "--reference", "HEAD~11", "--margin", "0.01%", "--format", "json")
+    first = hati_here(*words, "--budget", "18").json
     for budget in ("24", "1h"):
         again = hati_here(*words, "--budget", budget, "--dry-run").json
         assert len({(one["a"], one["b"]) for one in again["tasks"]}) == 1

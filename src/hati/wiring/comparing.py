@@ -183,7 +183,7 @@ def _described_check(place: Workplace, study: Gate) -> str:
     if needed <= study.budget.seconds:
         return what
     return (
-        f"{what}; {duration(study.budget.seconds)} is too short for that: to find and confirm a change takes at least "
+        f"{what}; {duration(study.budget.seconds)} is too short for that: to find a change takes at least "
         f"{runs * len(study.cells)} runs, about {duration(needed)}; give --budget {math.ceil(needed)}s or more"
     )
 
