@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from datetime import timedelta
+from functools import lru_cache
 from itertools import product
 
 import numpy as np
@@ -345,3 +346,36 @@ def test_places_of_repeated_configurations_in_time_are_cleared_as_their_values_a
     units = model_units(Model.of_order([2] * 6, 1), levels[rows], blocks, machines, order)
     assert not units.are_runs
     assert units.order == pytest.approx(units.values(order))
+
+
+@lru_cache
+def one_design(options: int, runs: int) -> ModelScreening:
+    return by_model(options, runs)
+
+
+def drawn(options: int, runs: int, seed: int) -> ModelScreening:
+    """The same design in another order."""
+    return replace(one_design(options, runs), id=StudyId.of("screening", {"model": 1}, seed, "fake"))
+
+
+def warns_of_drift(options: int, runs: int, seed: int, total: float = 0.0) -> bool:
+    """Whether a study with one effect warns; ``total`` is the drift from its first run to its last, of noise of 2 %."""
+    study, effect = drawn(options, runs, seed), multiplying({"d": 0.2}, 0.0)
+    rng, store = np.random.default_rng([seed, 5]), MemoryStore()
+    for place, task in enumerate(study.tasks):
+        value = effect(task) * math.exp(0.02 * float(rng.standard_normal()) + total * place / len(study.tasks))
+        for run in FakeEngine(lambda _, value=value: {"latency": [value]}).run((task,)):
+            store.record(replace(run, started=run.started + timedelta(seconds=place)))
+    found = study.conclude(store.evidence(study.id))
+    return any("over the order of runs (rank correlation" in warning for warning in found.warnings)
+
+
+def test_without_drift_there_is_rarely_a_warning_of_it() -> None:
+    """One in a hundred: terms that were selected to fit the runs are no reason for one."""
+    assert sum(warns_of_drift(14, 24, seed) for seed in range(20)) <= 1
+
+
+@pytest.mark.parametrize("runs", [24, 48, 96])
+def test_drift_of_four_standard_deviations_is_reported(runs: int) -> None:
+    """Few configurations of the larger designs are repeated."""
+    assert sum(warns_of_drift(14, runs, seed, 0.08) for seed in range(4)) >= 3

@@ -20,9 +20,9 @@ from hati.design.information import Ties
 from hati.document.document import percent
 from hati.stats import (
     averaged_model,
+    block_columns,
     ordered_settings,
     rank_by_explained,
-    rank_trend,
     runs_for_all,
     stability,
     unordered_settings,
@@ -64,12 +64,12 @@ from hati.studies.screening.screening_model import ScreeningModel
 from hati.studies.screening.spread import compare_machines, lack_of_fit, settings_of_machines
 from hati.studies.screening.warnings import (
     COARSE,
-    DRIFT,
     NOTABLE,
     Remedies,
     advised,
     common_settings,
     confounded_warning,
+    drift_warning,
     machine_warnings,
 )
 
@@ -179,21 +179,12 @@ def _full(analysis: ModelAnalysis) -> Iterator[str]:
 
 
 def _drift(found: MeasuredDesign, analysis: ModelAnalysis, remedies: Remedies) -> Iterator[str]:
-    """A warning of drift, tested without the configurations' means if they are the units, else without predictions."""
-    if not remedies.rest:
-        return
-    units = analysis.units
-    trend = [] if units.order is None else [analysis.prediction.always.shape[1] - 1]
-    columns = np.delete(analysis.prediction.columns, trend, axis=1)
-    rows = np.zeros_like(units.places) if units.are_runs else units.places
-    taken = np.hstack([found.machine_columns, columns if units.are_runs else columns[:, :0][units.places]])
-    correlation, p_value = rank_trend(analysis.readable.values, found.order.astype(np.float64), taken, rows)
-    if p_value < DRIFT:
-        way = "rise" if correlation > 0 else "fall"
-        yield (
-            f"values {way} over the order of runs (rank correlation {correlation:.2f}, p = {p_value:.2g}), "
-            f"for which effects are adjusted; {remedies.rest}"
-        )
+    """A warning of drift, tested within blocks, without what the important and the confounded terms explain."""
+    units, fit = analysis.units, analysis.judged
+    terms = [e.term for e in analysis.effects if e.important or e.term in analysis.confounded]
+    columns = [fit.columns[:, fit.places[term]][units.places] for term in terms]
+    effects = np.hstack([block_columns(units.run_blocks), *columns])
+    yield from drift_warning(analysis.readable.values, found, effects, remedies)
 
 
 def _coarse(

@@ -18,7 +18,6 @@ from hati.stats import (
     Contrasts,
     Index,
     ModelTerms,
-    Signs,
     SumOfSquares,
     Term,
     anova,
@@ -156,33 +155,22 @@ def lack_of_fit(found: MeasuredDesign, analysis: ModelAnalysis) -> LackOfFit | N
     )
 
 
-def drift(
-    analysis: Analysis, matrix: Signs, rows: Index, order: Index, blocks: FloatArray | None = None
-) -> tuple[float, float]:
-    """The rank correlation of values on the deciding scale with the order of runs, and its p-value.
+def drift(values: FloatArray, found: MeasuredDesign, effects: FloatArray) -> tuple[float, float]:
+    """The rank correlation of values with the order of runs, and its p-value.
 
-    The configurations' means, or the large effects if most runs are single, and the blocks are removed first.
+    The configurations' means, or the effects if most runs are single, and the machines are removed first. Effects that
+    were selected because they fit the runs, without being significant, must not be: they leave little but the trend.
 
     Args:
-        analysis: of the runs.
-        matrix: the design, shape (configurations, options).
-        rows: the design's row of each run.
-        order: the place of each run.
-        blocks: columns that are removed, shape (runs, any).
+        values: on the deciding scale, shape (runs,).
+        found: the runs.
+        effects: the columns of the effects that are significant or confounded with the order, shape (runs, any).
     """
-    present, row = np.unique(rows, return_inverse=True)
-    model = np.empty((len(rows), 0)) if blocks is None else blocks
-    if len(rows) < 2 * len(present):
-        row, model = np.zeros_like(row), np.hstack([model, _large(analysis, matrix[rows])])
-    return rank_trend(analysis.decided, order.astype(np.float64), model, row)
-
-
-def _large(analysis: Analysis, signs: Signs) -> FloatArray:
-    """The columns of effects above half of the threshold, shape (runs, effects)."""
-    limit = np.inf if analysis.threshold is None else analysis.threshold / 2.0
-    terms = [effect.term for effect in analysis.effects if abs(effect.contrast) > limit]
-    columns = [signs[:, list(term)].prod(axis=1) for term in terms]
-    return np.asarray(columns, dtype=np.float64).reshape(len(terms), len(signs)).T
+    present, row = np.unique(found.rows, return_inverse=True)
+    taken = found.machine_columns
+    if len(row) < 2 * len(present):
+        row, taken = np.zeros_like(row), np.hstack([taken, effects])
+    return rank_trend(values, found.order.astype(np.float64), taken, row)
 
 
 _FEWEST = 3

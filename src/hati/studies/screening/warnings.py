@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from msgspec import Struct
 
-from hati.core import Configuration, Run, replace, setting_text
+from hati.core import Configuration, FloatArray, Run, replace, setting_text
 from hati.core.wording import counted, listed
 from hati.document.document import percent
 from hati.stats import Signs, Term
@@ -225,14 +225,24 @@ def _noise(s: Situation) -> Iterator[str]:
 
 
 def _drift(s: Situation) -> Iterator[str]:
-    if not s.remedies.rest:
+    terms = [
+        list(effect.term) for effect in s.analysis.effects if effect.important or effect.term in s.analysis.confounded
+    ]
+    signs = s.matrix[s.measured.rows].astype(np.float64)
+    effects = np.array([signs[:, term].prod(axis=1) for term in terms]).reshape(len(terms), len(signs)).T
+    yield from drift_warning(s.analysis.decided, s.measured, effects, s.remedies)
+
+
+def drift_warning(values: FloatArray, found: MeasuredDesign, effects: FloatArray, remedies: Remedies) -> Iterator[str]:
+    """A warning if values rise or fall over the order of runs, which are known if they can be kept from it."""
+    if not remedies.rest:
         return
-    correlation, p_value = drift(s.analysis, s.matrix, s.measured.rows, s.measured.order, s.measured.machine_columns)
+    correlation, p_value = drift(values, found, effects)
     if p_value < DRIFT:
         way = "rise" if correlation > 0 else "fall"
         yield (
             f"values {way} over the order of runs (rank correlation {correlation:.2f}, p = {p_value:.2g}), "
-            f"for which effects are adjusted; {s.remedies.rest}"
+            f"for which effects are adjusted; {remedies.rest}"
         )
 
 
