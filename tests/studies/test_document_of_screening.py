@@ -209,6 +209,14 @@ def test_the_notes_tell_how_effects_were_estimated(whole: ScreeningConclusion) -
     assert not [n for n in screening_tables(incomplete_screening()).effects.notes if n.startswith("Intervals")]
 
 
+def test_the_notes_say_that_effects_are_adjusted_for_a_trend(whole: ScreeningConclusion) -> None:
+    """Runs of a table have no order in time."""
+    note = "Effects are adjusted for a linear trend over the order of runs."
+    for found, expected in ((whole, True), (replace(whole, seconds=0.0), False)):
+        tables = screening_tables(found)
+        assert [note in table.notes for table in (tables.effects, tables.all_effects)] == [expected, expected]
+
+
 def test_json_says_what_relative_effects_are_relative_to(whole: ScreeningConclusion) -> None:
     assert to_plain(screening_json(whole))["relative_to"] == "first setting"
     raw = raw_screening()

@@ -40,6 +40,7 @@ from hati.studies.screening.support import (
     unbounded_note,
 )
 from hati.studies.screening.words import (
+    adjustment,
     aliased_with,
     answer,
     design_summary,
@@ -103,7 +104,8 @@ def effects_table(conclusion: ScreeningConclusion) -> Table:
     left_out = len(conclusion.effects) - len(shown)
     notes = [not_listed(left_out)] if left_out else []
     if conclusion.effects:
-        notes += [estimate_meaning(conclusion), judgement(conclusion), *interval_meaning(conclusion)]
+        notes += [estimate_meaning(conclusion), *adjustment(conclusion), judgement(conclusion)]
+        notes += interval_meaning(conclusion)
         notes.append(detection(conclusion))
     notes += unbounded_note(e.relative_interval for e in shown)
     notes += [*narrowed_note(conclusion), *_signs(shown)]
@@ -158,6 +160,7 @@ def all_effects_table(conclusion: ScreeningConclusion) -> Table:
         tuple(map(row, effects)),
         (
             estimate_meaning(conclusion),
+            *adjustment(conclusion),
             *_signs(effects),
             judgement(conclusion),
             *interval_meaning(conclusion),

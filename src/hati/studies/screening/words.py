@@ -278,6 +278,12 @@ def estimate_meaning(conclusion: ScreeningConclusion) -> str:
     )
 
 
+def adjustment(conclusion: ScreeningConclusion) -> tuple[str, ...]:
+    """What effects are adjusted for; empty for runs without an order in time, such as those of a table."""
+    timed = len(conclusion.points) > 1 and conclusion.seconds > 0.0
+    return ("Effects are adjusted for a linear trend over the order of runs.",) if timed else ()
+
+
 def interval_meaning(conclusion: ScreeningConclusion) -> tuple[str, ...]:
     """The scope of intervals and verdicts; empty if there are none."""
     if conclusion.judged_by is Noise.NONE:
