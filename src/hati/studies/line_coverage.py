@@ -40,7 +40,7 @@ class LineCoverage(Struct, frozen=True):
     """The merged lines of a benchmark's runs.
 
     ``adding`` are the configurations by which the coverage grows: each adds the most lines to those before it, and
-    among equals the one that was run first. The others of the ``configurations`` add none.
+    among equals the first in alphabetical order. The others of the ``configurations`` add none.
     """
 
     benchmark: str
@@ -77,7 +77,8 @@ def merged_lines(benchmark: str, runs: Sequence[Run]) -> LineCoverage | None:
 
 def _adding(rows: Mapping[Configuration, NDArray[np.bool_]]) -> Iterator[AddingConfiguration]:
     """Greedily, the configuration that adds the most lines next, until none adds any."""
-    configurations, matrix = list(rows), np.array(list(rows.values()))
+    configurations = sorted(rows, key=str)
+    matrix = np.array([rows[each] for each in configurations])
     covered = np.zeros(matrix.shape[1], dtype=bool)
     while True:
         gains = np.sum(matrix & ~covered, axis=1)
