@@ -19,7 +19,7 @@ from hati.core import FloatArray, generator
 from hati.stats import Signs, Term, contrasts
 from hati.studies.screening import Choice, choose, expected_detectable_deviations
 from hati.studies.screening.contrasts import analyse
-from hati.studies.screening.spread import drift
+from hati.studies.screening.spread import drift, shown_effects
 from hati.studies.screening.warnings import DRIFT
 
 ALPHA = 0.05
@@ -103,13 +103,14 @@ def simulate_drift(choice: Choice, *, studies: int = STUDIES, active: Mapping[Te
     rng = generator(2026, "drift", str(choice.runs), str(sorted(active.items())))
     mean = sum((size / 2 * design.columns[:, design.terms.index(t)] for t, size in active.items()), start=0.0)
     blocks = np.repeat(np.arange(choice.repetitions), choice.configurations)
-    told = 0
+    warned = 0
     for _ in range(studies):
         rows = np.concatenate([rng.permutation(choice.configurations) for _ in range(choice.repetitions)])
         deviations = np.broadcast_to(mean, choice.configurations)[rows] + rng.standard_normal(len(rows))
         found = analyse(design, _values(Noise.LOG_NORMAL, deviations), rows, blocks, alpha=ALPHA, relevant=0.0)
-        told += drift(found, matrix, rows, np.arange(len(rows)))[1] < DRIFT
-    return told / studies
+        effects = shown_effects(found, matrix[rows])
+        warned += drift(found.decided, rows, np.arange(len(rows)), np.empty((len(rows), 0)), effects)[1] < DRIFT
+    return warned / studies
 
 
 def _unit_effect(noise: Noise, means: FloatArray, signs: Signs) -> float:

@@ -98,6 +98,23 @@ def test_intervals_hold_the_difference(noise: str) -> None:
     assert held >= stats.binom.ppf(0.001, len(apart), 0.95)
 
 
+def outliers(rng: np.random.Generator) -> np.ndarray:
+    return np.where(rng.random(48) < 0.1, rng.choice([-0.5, 0.5], 48), rng.normal(0.0, 0.001, 48))
+
+
+def ties(rng: np.random.Generator) -> np.ndarray:
+    return np.where(rng.random(24) < 0.15, rng.choice([-1.0, 1.0], 24), 0.0)
+
+
+@pytest.mark.parametrize("noise", [outliers, ties])
+def test_intervals_hold_the_difference_beside_outliers_and_ties(
+    noise: Callable[[np.random.Generator], np.ndarray],
+) -> None:
+    """What is not refuted is narrow beside the range of the values."""
+    found = [sign_bet_interval(noise(np.random.default_rng(seed)), 0.01) for seed in range(200)]
+    assert sum(low <= 0.0 <= high for low, high in found) >= stats.binom.ppf(0.001, len(found), 0.99)
+
+
 def test_an_interval_without_zero_is_a_rejection() -> None:
     for values in np.random.default_rng(5).normal(0.7, 1.0, (60, 14)):
         low, high = sign_bet_interval(values, 0.05)

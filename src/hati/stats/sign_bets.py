@@ -79,6 +79,7 @@ def fewest_sign_bets(alpha: float) -> int:
 
 
 _INNER, _OUTER, _HALVINGS = 257, 48, 24
+_FEWEST_MIDDLES, _MOST_MIDDLES = 64, 100_000
 _BEYOND = 2.0**10
 """How far beyond the values a limit of an interval may lie, in ranges."""
 
@@ -104,7 +105,7 @@ def sign_bet_interval(values: FloatArray, alpha: float) -> tuple[float, float]:
         return np.asarray(logs.max(axis=-1) < -math.log(alpha))
 
     outer = (high - low) * np.geomspace(1.0 / _OUTER, _BEYOND, _OUTER)
-    centres = np.concatenate([low - outer[::-1], np.linspace(low, high, _INNER), high + outer])
+    centres = np.unique(np.hstack([low - outer, np.linspace(low, high, _INNER), _middles(values), high + outer]))
     inside = np.flatnonzero(kept(centres))
     ends = [mean, mean]
     for end, step in ((0, -1), (-1, 1)):
@@ -120,6 +121,17 @@ def sign_bet_interval(values: FloatArray, alpha: float) -> tuple[float, float]:
             near, far = (middle, far) if kept(np.array([middle]))[0] else (near, middle)
         ends[end] = far
     return min(mean, ends[0]), max(mean, ends[1])
+
+
+def _middles(values: FloatArray) -> FloatArray:
+    """The means of pairs of values (Walsh averages), or as many of their quantiles as are affordable.
+
+    What is not refuted may be narrow beside the range of the values: there are outliers, or ties.
+    """
+    first, second = np.triu_indices(len(values))
+    means = np.sort((values[first] + values[second]) / 2.0)
+    most = max(_FEWEST_MIDDLES, _MOST_MIDDLES // len(values))
+    return means if len(means) <= most else means[np.linspace(0, len(means) - 1, most).round().astype(np.intp)]
 
 
 def within_by_sign_bets(values: FloatArray, limit: float, alpha: float) -> bool:

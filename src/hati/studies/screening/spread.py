@@ -155,7 +155,9 @@ def lack_of_fit(found: MeasuredDesign, analysis: ModelAnalysis) -> LackOfFit | N
     )
 
 
-def drift(values: FloatArray, found: MeasuredDesign, effects: FloatArray) -> tuple[float, float]:
+def drift(
+    values: FloatArray, rows: Index, order: Index, machines: FloatArray, effects: FloatArray
+) -> tuple[float, float]:
     """The rank correlation of values with the order of runs, and its p-value.
 
     The configurations' means, or the effects if most runs are single, and the machines are removed first. Effects that
@@ -163,14 +165,28 @@ def drift(values: FloatArray, found: MeasuredDesign, effects: FloatArray) -> tup
 
     Args:
         values: on the deciding scale, shape (runs,).
-        found: the runs.
+        rows: the design's row of each run.
+        order: the place of each run.
+        machines: columns of the machines, shape (runs, any).
         effects: the columns of the effects that are significant or confounded with the order, shape (runs, any).
     """
-    present, row = np.unique(found.rows, return_inverse=True)
-    taken = found.machine_columns
+    present, row = np.unique(rows, return_inverse=True)
+    taken = machines
     if len(row) < 2 * len(present):
-        row, taken = np.zeros_like(row), np.hstack([taken, effects])
-    return rank_trend(values, found.order.astype(np.float64), taken, row)
+        row, taken = np.zeros_like(row), np.hstack([machines, effects])
+    return rank_trend(values, order.astype(np.float64), taken, row)
+
+
+def shown_effects(analysis: Analysis, signs: Signs) -> FloatArray:
+    """The columns of effects that are important or confounded with the order, shape (runs, effects).
+
+    Args:
+        analysis: of the runs.
+        signs: the settings of each run, shape (runs, options).
+    """
+    terms = [list(each.term) for each in analysis.effects if each.important or each.term in analysis.confounded]
+    columns = [signs[:, term].prod(axis=1) for term in terms]
+    return np.asarray(columns, dtype=np.float64).reshape(len(terms), len(signs)).T
 
 
 _FEWEST = 3

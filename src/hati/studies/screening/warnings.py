@@ -23,7 +23,7 @@ from hati.studies.screening.conclusion import (
 from hati.studies.screening.contrasts import Analysis, Estimated, likely_pairs
 from hati.studies.screening.planning.models import PARTIAL, ModelChoice
 from hati.studies.screening.runs import MeasuredDesign
-from hati.studies.screening.spread import Spread, drift
+from hati.studies.screening.spread import Spread, drift, shown_effects
 
 _FOUR_TIMES = 4
 
@@ -225,11 +225,7 @@ def _noise(s: Situation) -> Iterator[str]:
 
 
 def _drift(s: Situation) -> Iterator[str]:
-    terms = [
-        list(effect.term) for effect in s.analysis.effects if effect.important or effect.term in s.analysis.confounded
-    ]
-    signs = s.matrix[s.measured.rows].astype(np.float64)
-    effects = np.array([signs[:, term].prod(axis=1) for term in terms]).reshape(len(terms), len(signs)).T
+    effects = shown_effects(s.analysis, s.matrix[s.measured.rows])
     yield from drift_warning(s.analysis.decided, s.measured, effects, s.remedies)
 
 
@@ -237,7 +233,7 @@ def drift_warning(values: FloatArray, found: MeasuredDesign, effects: FloatArray
     """A warning if values rise or fall over the order of runs, which are known if they can be kept from it."""
     if not remedies.rest:
         return
-    correlation, p_value = drift(values, found, effects)
+    correlation, p_value = drift(values, found.rows, found.order, found.machine_columns, effects)
     if p_value < DRIFT:
         way = "rise" if correlation > 0 else "fall"
         yield (
