@@ -99,11 +99,11 @@ def test_intervals_hold_the_difference(noise: str) -> None:
 
 
 def outliers(rng: np.random.Generator) -> np.ndarray:
-    return np.where(rng.random(48) < 0.1, rng.choice([-0.5, 0.5], 48), rng.normal(0.0, 0.001, 48))
+    return np.concatenate([rng.normal(0.0, 0.01, 29), rng.choice([-10.0, 10.0], 1)])[rng.permutation(30)]
 
 
 def ties(rng: np.random.Generator) -> np.ndarray:
-    return np.where(rng.random(24) < 0.15, rng.choice([-1.0, 1.0], 24), 0.0)
+    return np.concatenate([np.zeros(21), rng.standard_normal(3)])[rng.permutation(24)]
 
 
 @pytest.mark.parametrize("noise", [outliers, ties])

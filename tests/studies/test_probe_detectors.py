@@ -480,3 +480,10 @@ def test_a_verdict_needs_a_reason() -> None:
         Property("cpu.quota", 1.0, "ms", None, ProbeVerdict.CONTAMINATED)
     with pytest.raises(InputError, match="finite"):
         Property("cpu.quota", float("nan"), "ms")
+
+
+def test_time_lost_in_gaps_too_short_to_be_recorded_is_in_the_interval_of_usable_cores() -> None:
+    both = raw_of([], [], 1500.0, "n/", 0, cpu=1480.0) | raw_of([], [], 1500.0, "n/", 1, cpu=1480.0)
+    (found,) = usable_cores({"others": np.zeros(1)} | raw_of([], [], 1500.0, "1/") | both)
+    assert found.interval is not None
+    assert found.interval[1] - found.interval[0] >= 0.05

@@ -9,7 +9,7 @@ import pytest
 from simulated_gaps import raw_of
 
 from hati.stats import proportion
-from hati.studies.probe import Property
+from hati.studies.probe import ProbeVerdict, Property
 from hati.studies.probe.intervals import (
     effective_number,
     median_property,
@@ -166,3 +166,7 @@ def test_drift_is_covered() -> None:
 def test_the_coefficient_of_variation_is_covered() -> None:
     times = 20e6 * (1.0 + 0.05 * autoregression(np.random.default_rng(8), 0.5, 500))
     assert_covers(lambda trial: within(work(times[trial])["noise.cpu_time_cv"].interval, 0.05))
+
+
+def test_a_rate_at_which_nothing_is_moved_is_not_measured() -> None:
+    assert rate_property("net.bandwidth", np.zeros(8), np.full(8, 1e6), "B/s").verdict is ProbeVerdict.INCONCLUSIVE

@@ -72,7 +72,7 @@ _On = Annotated[
 _Key = Annotated[Path | None, typer.Option("--key", metavar="FILE", help="Key of the machines' agents.")]
 _Inside = Annotated[
     str | None,
-    typer.Option("--inside", metavar="COMMAND", help="Runs programs in a container or VM, for virt.speed."),
+    typer.Option("--inside", metavar="COMMAND", help="Command that runs programs in a container or VM (virt.speed)."),
 ]
 _Reference = Annotated[
     str | None,

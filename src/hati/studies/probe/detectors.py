@@ -55,11 +55,13 @@ def usable_cores(raw: Raw) -> tuple[Property, ...]:
 
     ``1/`` is from a single process, ``n/`` from one for each CPU and one more; ``others`` is the CPU time of other
     processes, in cores, those that ended meanwhile included. Both have Student's interval, over fifths of their
-    windows: with --quick these have .3 s, the whole periods of usual quotas. The ends are the larger ones of both.
+    windows: with --quick these have .3 s, the whole periods of usual quotas. Time lost in gaps too short to be recorded
+    is added to both margins. The ends are the larger ones of both.
     """
     groups = gaps_of(raw, "1/"), gaps_of(raw, "n/")
     values = np.array([sum(gaps.cpu / gaps.wall for gaps in group) for group in groups])
-    margins = [_margin(np.sum([gaps.lost_in_parts(_FIFTHS) / gaps.wall for gaps in group], axis=0)) for group in groups]
+    lost = [np.sum([gaps.lost_in_parts(_FIFTHS) / gaps.wall for gaps in group], axis=0) for group in groups]
+    margins = np.array([_margin(each) for each in lost]) + [sum(gaps.unseen for gaps in group) for group in groups]
     value, low, high = (float(ends.max()) for ends in (values, values - margins, values + margins))
     found = Property("cpu.cores", value, "1", (max(0.0, low), high))
     others = float(raw["others"][0])

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from hati.core import FloatArray
 from hati.stats import normal_scores, t_quantile
-from hati.studies.probe.finding import CONFIDENCE, Property
+from hati.studies.probe.finding import CONFIDENCE, Property, inconclusive
 
 _UPPER = (1.0 + CONFIDENCE) / 2.0
 _MANY = 1e6
@@ -94,6 +94,8 @@ def rate_property(name: str, amounts: FloatArray, times: FloatArray, unit: str) 
     The interval is a factor, from the mean of what each amount lacks at the total rate (the delta method).
     """
     rate = float(amounts.sum() / times.sum())
+    if not rate:
+        return inconclusive(name, unit, "nothing was moved")
     factor = mean_factor((amounts - rate * times) / float(amounts.mean()))
     return Property(name, rate * 1e9, unit, (rate / factor * 1e9, rate * factor * 1e9))
 

@@ -55,6 +55,11 @@ class Gaps:
         """The fraction of the window in which the process did not run, by its CPU time."""
         return max(0.0, 1.0 - self.cpu / self.wall)
 
+    @property
+    def unseen(self) -> float:
+        """The fraction of the window by which the recorded gaps and the time without CPU differ."""
+        return abs(1.0 - (self.cpu + float(self.lengths.sum())) / self.wall)
+
     def longer(self, least: float, most: float = math.inf) -> Gaps:
         """The gaps of at least that length, and less than another one, in ms."""
         chosen = (self.lengths >= least) & (self.lengths < most)

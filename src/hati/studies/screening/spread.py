@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from hati.core import FloatArray, Setting, replace
 from hati.stats import (
+    Signs,
     Contrasts,
     Index,
     ModelTerms,
