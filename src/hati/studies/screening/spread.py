@@ -15,10 +15,10 @@ from msgspec import Struct
 
 from hati.core import FloatArray, Setting, replace
 from hati.stats import (
-    Signs,
     Contrasts,
     Index,
     ModelTerms,
+    Signs,
     SumOfSquares,
     Term,
     anova,
