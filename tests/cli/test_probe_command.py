@@ -52,7 +52,8 @@ def quiet_clock(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def costing(name, setting, inputs):
         done = execute(name, setting, inputs)
-        return done._replace(raw=done.raw | {"cost_ps": np.full(100, 20_000.0)})
+        costs = {key: np.full(100, 20_000.0) for key in done.raw if key.startswith("cost_ps")}
+        return done._replace(raw=done.raw | costs | {"others": np.zeros(1)})
 
     monkeypatch.setattr(experiments, "execute", costing)
 
@@ -167,6 +168,7 @@ def test_a_full_disk_ends_it_with_4_and_what_was_measured_is_kept(
     assert "full" in err
     filler.unlink()
     monkeypatch.setattr(experiments, "execute", execute)
+    monkeypatch.setattr(experiments.Probed, "contaminated", False)  # as other load may have made it
     out, _ = said(capfd, "probe", "clock", "net", "--quick", "--format", "json")
     assert [each["reused"] for each in json.loads(out)["experiments"]] == [True, False]
 
