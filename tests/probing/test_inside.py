@@ -9,6 +9,7 @@ import pytest
 
 from hati.core import MeasurementError
 from hati.probing import KernelProgram, NotPermittedError, Setting
+from hati.probing import inside as probed_inside
 from hati.probing.inside import copied, remove
 from hati.studies.probe import ProbeVerdict, RecoveryOutcome
 from hati.wiring.probes import selftest, virtual
@@ -64,12 +65,35 @@ def test_a_folder_for_temporary_files_that_is_only_outside_is_not_used(
     [
         (("true",), r"`true sh` does not do what it reads; .*docker exec -i NAME"),
         (("sh", "-c", "echo no such container >&2; exit 1"), r"no such container; see whether `.* true` works"),
+        (("yes",), "`yes sh` prints more than 1 MiB; it has to pass"),
+        (("sh", "-c", "yes >&2"), "prints more than 1 MiB; it has to pass"),
+        (("head", "-c", "100", "/dev/urandom"), "does not work|does not do what it reads"),
+        (("printf", r"\377\376", "--"), "does not do what it reads"),
+        (("sh", "-c", r"printf '\377\376' >&2; exit 3"), "does not work: \ufffd\ufffd; see whether"),
+        (("sh", "-c", "exit 3"), "does not work: exit status 3; see whether"),
         (("/nosuch",), "`/nosuch` cannot be started: No such file or directory"),
     ],
 )
 def test_a_command_that_reaches_nothing_is_named(work: KernelProgram, prefix: tuple[str, ...], reason: str) -> None:
     with pytest.raises(MeasurementError, match=reason):
         copied(work, prefix)
+
+
+@pytest.mark.parametrize(
+    "script", ["exec sleep 100", "sleep 2 & wait", "trap '' TERM; while :; do echo; sleep 0.01; done"]
+)
+def test_a_command_that_does_not_end_is_killed_at_the_limit_of_time(
+    work: KernelProgram, monkeypatch: pytest.MonkeyPatch, script: str
+) -> None:
+    monkeypatch.setattr(probed_inside, "_LONGEST", 0.1)
+    with pytest.raises(MeasurementError, match=r"takes longer than 0\.1 s"):
+        copied(work, ("sh", "-c", script))
+
+
+def test_a_program_that_prints_no_measurement_is_refused(inside: Path, work: KernelProgram) -> None:
+    work.path.write_text("#!/bin/sh\nprintf 'work_wall_ns: \\377\\n'\n")
+    with pytest.raises(MeasurementError, match="the kernel work prints what it does not measure"):
+        virtual.inside_experiment(("nice",)).executed(Setting(work, inside), INPUTS)
 
 
 def test_pairs_are_in_random_order_and_nothing_is_left(inside: Path, work: KernelProgram) -> None:

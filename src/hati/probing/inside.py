@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from hati.core import MeasurementError
+from hati.probing.bounded import OutputLimitError, run_bounded
 from hati.probing.kernel import KernelProgram
 
 _COPY = """\
@@ -23,7 +24,7 @@ chmod 700 "$folder/kernels"
 echo "$folder"
 """
 _FOLDER = re.compile(r"(?:/[\w.-]+)*/hati-probe-\w+")
-_LONGEST = 60.0
+_LONGEST, _MOST = 60.0, 2**20
 _PASSES = "it has to pass standard input and output, as `docker exec -i NAME` does, and `systemd-run --pipe`"
 
 
@@ -52,11 +53,13 @@ def remove(program: KernelProgram, prefix: Sequence[str]) -> None:
 def _run(prefix: Sequence[str], words: Sequence[str], text: str = "") -> str:
     command = [*prefix, *words]
     try:
-        done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=_LONGEST, check=False)
+        done = run_bounded(command, text, _LONGEST, _MOST)
     except OSError as error:
         raise MeasurementError(f"`{command[0]}` cannot be started: {error.strerror}", fix="install it") from error
     except subprocess.TimeoutExpired:
         raise MeasurementError(f"`{shlex.join(command)}` takes longer than {_LONGEST:g} s", fix=_PASSES) from None
+    except OutputLimitError as error:
+        raise MeasurementError(f"`{shlex.join(command)}` {error.message}", fix=_PASSES) from None
     if done.returncode:
         said = " ".join(done.stderr.split()[-40:]) or f"exit status {done.returncode}"
         raise MeasurementError(

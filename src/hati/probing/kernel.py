@@ -19,8 +19,10 @@ from hati.core import FloatArray, MeasurementError, digest
 from hati.driver import compile_program, compiler
 from hati.file_errors import write_error
 from hati.generate import with_kernels
+from hati.probing.bounded import OutputLimitError, run_bounded
 from hati.studies.probe import Conditions
 
+_MOST = 2**29
 _SOURCE = Path(__file__).with_name("kernels.c")
 _REFUSED = {
     "sched_setscheduler: Operation not permitted": (
@@ -64,17 +66,22 @@ class KernelProgram:
         """
         command = [*prefix, str(self.path), *map(str, arguments)]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
+            done = run_bounded(command, "", timeout, _MOST)
         except subprocess.TimeoutExpired:
             raise MeasurementError(
                 f"the kernel {arguments[0]} takes longer than {timeout:g} s", fix="repeat it when the machine is quiet"
             ) from None
+        except OutputLimitError as error:
+            raise MeasurementError(f"the kernel {arguments[0]} {error.message}") from None
         if done.returncode:
             said = " ".join(done.stderr.split()) or f"exit status {done.returncode}"
             if said in _REFUSED:
                 raise NotPermittedError(_REFUSED[said][0], fix=_REFUSED[said][1])
             raise MeasurementError(f"the kernel {arguments[0]} ends early: {said}")
-        return _numbered(done.stdout)
+        try:
+            return _numbered(done.stdout)
+        except ValueError:
+            raise MeasurementError(f"the kernel {arguments[0]} prints what it does not measure") from None
 
 
 def _numbered(text: str) -> Series:
