@@ -22,6 +22,7 @@ _WHOLE = 0.05
 """The relative tolerance within which a measured number of cores counts as a whole one."""
 _MOST_CORES = 100_000
 _MOST_USERS = 1_000_000
+_LARGEST = 1e12
 
 
 class ModelError(InputError):
@@ -356,13 +357,17 @@ def _check_fractions(parts: Sequence[tuple[str, float]], *path: str) -> None:
 
 
 def _positive(value: float, what: str, *path: str) -> None:
-    if not (math.isfinite(value) and value > 0.0):
+    if not value > 0.0:
         raise ModelError(f"{what} is {value:g}", *path, fix="give a number above 0")
+    if not 1.0 / _LARGEST <= value <= _LARGEST:
+        raise ModelError(f"{what} is {value:g}", *path, fix=f"give {1.0 / _LARGEST:g} to {_LARGEST:g}")
 
 
 def _not_negative(value: float, what: str, *path: str) -> None:
-    if not (math.isfinite(value) and value >= 0.0):
+    if not value >= 0.0:
         raise ModelError(f"{what} is {value:g}", *path, fix="give a number from 0 on")
+    if value > _LARGEST:
+        raise ModelError(f"{what} is {value:g}", *path, fix=f"give at most {_LARGEST:g}")
 
 
 FloatArray = NDArray[np.float64]
