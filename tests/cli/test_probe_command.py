@@ -18,7 +18,7 @@ from hati.cli import main
 from hati.core import MeasurementError
 from hati.document import publish
 from hati.driver import make_key
-from hati.probing import Executed, NotPermittedError
+from hati.probing import Executed, KernelProgram, NotPermittedError
 from hati.render import to_json
 from hati.store import Selection, open_store
 from hati.studies.probe import (
@@ -265,6 +265,41 @@ def test_without_something_to_compare_with_virtualisation_is_refused_at_once(
     assert "nothing was measured: virt.speed: it compares work here with work elsewhere; name a command" in err
     assert "--inside 'docker exec -i NAME'" in err
     assert "--reference FILE" in err
+
+
+@pytest.mark.parametrize(
+    ("given", "times"), [("4.0e8", "1e+03"), ("1e300", "2.5e+294"), ("1e-300", "2.5e-306"), ("3.9e4", "0.0975")]
+)
+def test_a_given_rate_in_another_unit_is_refused_before_anything_is_measured(
+    capfd: Capture, monkeypatch: pytest.MonkeyPatch, given: str, times: str
+) -> None:
+    monkeypatch.setattr(KernelProgram, "run", lambda *_, **__: {"work_cpu_ns": np.full(9, 5e5)})
+    _, err = said(capfd, "probe", "cpu", "clock", "--given", f"cpu.rate={given}", status=2)
+    assert f"cpu.rate is about 400,000 1/ms here: the given one is {times} times that" in err
+    assert "[1/" not in err
+    assert not Path("store.sqlite").exists()
+
+
+@pytest.mark.parametrize(
+    ("names", "status"),
+    [(["virt.speed"], 4), (["virt"], 4), (["sched.round_robin", "cpu.work"], 4), (["sched", "cpu.work"], 0)],
+)
+def test_an_experiment_that_is_named_and_not_measured_ends_with_4(
+    capfd: Capture, monkeypatch: pytest.MonkeyPatch, names: list[str], status: int
+) -> None:
+    raw = {"units": np.array([2e5]), "others": np.zeros(1)} | {
+        f"work_cpu_ns/{burst}": np.full(9, 5e5 + 100 * burst) for burst in range(6)
+    }
+
+    def only_work(name: str, *_: object) -> Executed:
+        if name != "cpu.work":
+            raise NotPermittedError("not here")
+        return Executed(raw, ())
+
+    monkeypatch.setattr(experiments, "execute", only_work)
+    inside = ("--inside", "false") if names[0].startswith("virt") else ()
+    _, err = said(capfd, "probe", *names, "--quick", *inside, status=status)
+    assert ("is not measured" in err) is (status == 4)
 
 
 def host(rate: float, verdict: str = "measured") -> str:

@@ -103,10 +103,11 @@ def measure(
     store: ProbeStore = None,
     output: Output = STDOUT,
     chosen: _DocumentFormat = DocumentFormat.TEXT,
-) -> None:
+) -> int:
     """Detect properties of this machine.
 
-    `hati probe` measures all of them, `hati probe cpu` a domain, and `hati probe cpu.limit` one experiment.
+    `hati probe` measures all of them, `hati probe cpu` a domain, and `hati probe cpu.limit` one experiment. The exit
+    status is 4 if one that is named cannot be measured.
     """
     from hati.document import publish
     from hati.studies.probe.document import ProbeJson, probe_document
@@ -114,6 +115,7 @@ def measure(
         ProbeRequest,
         measure_probe,
         measured_number,
+        missed,
         parse_age,
         parse_given,
         side_of,
@@ -134,6 +136,9 @@ def measure(
     )
     found = measure_probe(request, store, say)
     write_document(probe_document(found), lambda: publish(found, ProbeJson), chosen, output)
+    for each in (failed := missed(request, found)):
+        say(f"error: {each.experiment} is not measured: {each.refused}")
+    return ExitStatus.NOT_MEASURED if failed else ExitStatus.OK
 
 
 def fit(

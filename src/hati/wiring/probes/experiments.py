@@ -33,6 +33,7 @@ from hati.file_errors import read_error
 from hati.packages import added, called, load_entry
 from hati.prediction import MeasuredNumber
 from hati.probing import AddedExperiment, Executed, KernelProgram, Setting, execute, neighbours_json, read_neighbours
+from hati.probing.given import validate_rate
 from hati.probing.kernel import read_conditions, system_root
 from hati.store import Selection, SqlStore, find_store, open_store, read_store
 from hati.studies.probe import (
@@ -70,6 +71,7 @@ _RECENT = timedelta(hours=1)
 _ALWAYS = datetime.max.replace(tzinfo=UTC)
 GROUP = "hati.experiments"
 """The entry points of experiments that packages add."""
+_RATE = "cpu.rate"
 _UNKNOWN_UNITS = {"ps": "ps", "ns": "ns", "bytes": "B"}
 
 
@@ -179,7 +181,8 @@ def measure_probe(request: ProbeRequest, place: str | None, announce: Callable[[
     """Measure the experiments without a fresh result in the store, commit each as it ends, and conclude.
 
     Raises:
-        InputError: for an unknown experiment or input, circular inputs, or a folder that is missing or read-only.
+        InputError: for an unknown experiment or input, circular inputs, a rate that is not this machine's, or a folder
+            that is missing or read-only.
         MeasurementError: where nothing could be measured, or a result not stored.
     """
     extra = added_experiments(announce)
@@ -194,6 +197,8 @@ def measure_probe(request: ProbeRequest, place: str | None, announce: Callable[[
         raise InputError(f"--inside and --reference are of {virtual.NAME}", fix="name the domain virt")
     if not request.folder.is_dir() or not os.access(request.folder, os.W_OK):
         raise InputError(f"{request.folder} is not a folder that can be written", fix="name another one by --folder")
+    if _RATE in request.given and any(_RATE in each.inputs and not each.asks for each in experiments):
+        validate_rate(KernelProgram(), request.given[_RATE])
     machine = this_machine(datetime.now(UTC), announce)
     store = open_store(place or default_store())
     try:
@@ -203,6 +208,12 @@ def measure_probe(request: ProbeRequest, place: str | None, announce: Callable[[
     if not any(each.properties for each in probed):
         raise MeasurementError(f"nothing was measured: {probed[0].experiment}: {probed[0].refused}")
     return ProbeConclusion(machine.name, machine.fingerprint, probed)
+
+
+def missed(request: ProbeRequest, found: ProbeConclusion) -> tuple[Probed, ...]:
+    """The experiments that were asked for by name, by --inside or by --reference, and were not measured."""
+    asked = {*request.names, *_compared(request)}
+    return tuple(each for each in found.probed if each.refused and each.experiment in asked)
 
 
 def _compared(request: ProbeRequest) -> dict[str, AddedExperiment]:
