@@ -232,12 +232,21 @@ def test_without_a_compiler_nothing_is_measured(tmp_path: Path, monkeypatch: pyt
         compile_and_run(one(CpuLoad(Kernel.SORT, units=1)), tmp_path / "x")
 
 
-def test_a_compiler_that_fails_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("reason", "fix"),
+    [
+        ("no headers", "install"),
+        ("error writing to /t/cc1.s: No space left on device", "free some space there, or set TMPDIR to another"),
+    ],
+)
+def test_a_compiler_that_fails_is_quoted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reason: str, fix: str
+) -> None:
     broken = tmp_path / "cc"
-    broken.write_text("#!/bin/sh\necho load.c:1: error: no headers >&2\nexit 1\n")
+    broken.write_text(f"#!/bin/sh\necho load.c:1: error: {reason} >&2\nexit 1\n")
     broken.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    with pytest.raises(LoadDriverError, match=r"cc cannot compile .*: load.c:1: error: no headers; install"):
+    with pytest.raises(LoadDriverError, match=rf"cc cannot compile .*: load.c:1: error: {reason}; {fix}"):
         compile_and_run(one(CpuLoad(Kernel.SORT, units=1)), tmp_path / "x")
 
 

@@ -71,6 +71,7 @@ def test_a_folder_for_temporary_files_that_is_only_outside_is_not_used(
         (("printf", r"\377\376", "--"), "does not do what it reads"),
         (("sh", "-c", r"printf '\377\376' >&2; exit 3"), "does not work: \ufffd\ufffd; see whether"),
         (("sh", "-c", "exit 3"), "does not work: exit status 3; see whether"),
+        (("sh", "-c", "echo base64: No space left on device >&2; exit 1"), "on device; free some space inside in its"),
         (("/nosuch",), "`/nosuch` cannot be started: No such file or directory"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shlex
@@ -66,10 +67,16 @@ def compile_program(source: str, folder: Path, flags: tuple[str, ...] = ()) -> P
         words = next((line for line in done.stderr.splitlines() if "rror" in line), done.stderr.strip()[:200])
         raise CompileError(
             f"{shlex.join(_named())} cannot compile {file}: {words or f'exit status {done.returncode}'}",
-            "install the C library's headers (libc6-dev), or see the source",
+            _remedy(words),
             words,
         )
     return program
+
+
+def _remedy(words: str) -> str:
+    if os.strerror(errno.ENOSPC) in words:  # the compiler writes to TMPDIR, and says which file it cannot write
+        return "free some space there, or set TMPDIR to another folder"
+    return "install the C library's headers (libc6-dev), or see the source"
 
 
 def write_source(source: str, folder: Path) -> Path:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import errno
+import os
 import re
 import shlex
 import subprocess
@@ -62,7 +64,8 @@ def _run(prefix: Sequence[str], words: Sequence[str], text: str = "") -> str:
         raise MeasurementError(f"`{shlex.join(command)}` {error.message}", fix=_PASSES) from None
     if done.returncode:
         said = " ".join(done.stderr.split()[-40:]) or f"exit status {done.returncode}"
-        raise MeasurementError(
-            f"`{shlex.join(command)}` does not work: {said}", fix=f"see whether `{shlex.join([*prefix, 'true'])}` works"
-        )
+        fix = f"see whether `{shlex.join([*prefix, 'true'])}` works"
+        if os.strerror(errno.ENOSPC) in said:
+            fix = "free some space inside in its folder for temporary files, or set TMPDIR there to another one"
+        raise MeasurementError(f"`{shlex.join(command)}` does not work: {said}", fix=fix)
     return done.stdout
