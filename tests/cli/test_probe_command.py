@@ -339,6 +339,35 @@ def test_without_a_compiler_nothing_is_measured(capfd: Capture, monkeypatch: pyt
     assert "there is no C compiler `no-such-compiler`" in said(capfd, "probe", "clock", status=4)[1]
 
 
+def test_two_sides_with_the_same_results_are_said_to_be_the_same(capfd: Capture, tmp_path: Path) -> None:
+    said(capfd, "probe", "clock", "--quick", "--format", "json", "--output", "a.json")
+    day = json.loads((tmp_path / "a.json").read_text())["experiments"][0]["measured_at"][:10]
+    for sides in (("a.json", "a.json"), (day, day), (day, "here"), ("a.json", "here")):
+        assert "both sides are the same results" in said(capfd, "probe", "diff", *sides)[0], sides
+    said(capfd, "probe", "clock", "--quick", "--max-age", "0")
+    assert "the same results" not in said(capfd, "probe", "diff", "a.json", "here")[0]
+
+
+def test_a_date_in_the_future_has_no_results(capfd: Capture) -> None:
+    said(capfd, "probe", "clock", "--quick")
+    for date in ("2999-01-01", "2999-01-01T12:00:00+02:00"):
+        error = said(capfd, "probe", "diff", "here", date, status=2)[1]
+        assert f"{date} is in the future: nothing was measured yet; today is 2" in error
+
+
+@pytest.mark.parametrize("rate", [-5.0, 0.0])
+@pytest.mark.parametrize("words", [("diff", "here"), ("export",), ("virt", "--reference")])
+def test_a_rate_that_is_no_positive_number_is_refused(capfd: Capture, rate: float, words: tuple[str, ...]) -> None:
+    said(capfd, "probe", "clock", "--quick")
+    assert f"a property of machine 'host' is {rate:g} (" in said(capfd, "probe", *words, host(rate), status=2)[1]
+
+
+def test_a_file_with_a_time_that_is_none_is_no_result(capfd: Capture) -> None:
+    file = Path(host(400.0))
+    file.write_text(file.read_text().replace('"measured_at": null', '"measured_at": "soon"'))
+    assert "is not a result of hati probe" in said(capfd, "probe", "diff", str(file), str(file), status=2)[1]
+
+
 def test_two_results_are_compared_from_files_dates_and_machines(capfd: Capture, tmp_path: Path) -> None:
     said(capfd, "probe", "clock", "--quick", "--format", "json", "--output", "a.json")
     found = json.loads((tmp_path / "a.json").read_text())

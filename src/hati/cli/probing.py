@@ -247,6 +247,9 @@ _Before = Annotated[
 _After = Annotated[str, typer.Argument(metavar="AFTER", help="The same, to compare with.")]
 
 
+_SAME_RESULTS = "both sides are the same results; to compare two measurements, repeat one by `--max-age 0`"
+
+
 def diff(
     before: _Before,
     after: _After,
@@ -264,7 +267,9 @@ def diff(
     (first, old), (second, new) = side_of(before, store), side_of(after, store)
     found = differences(old.properties, new.properties)
     values = Joined(before=first, after=second, differences=list(found))
-    write_document(probe_diff_document(first, second, found), lambda: publish(values, ProbeDiffJson), chosen, output)
+    same = (_SAME_RESULTS,) if new.has_results_of(old) else ()
+    document = probe_diff_document(first, second, found, *same)
+    write_document(document, lambda: publish(values, ProbeDiffJson), chosen, output)
 
 
 app = typer.Typer(

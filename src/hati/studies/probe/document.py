@@ -356,7 +356,7 @@ def selftest_document(found: Sequence[Recovery]) -> Document:
     return Document("Self-test", f"Of {len(found)} truths: {counts}.", (), (Table("Truths", columns, rows, reasons),))
 
 
-def probe_diff_document(before: str, after: str, found: Sequence[PropertyDifference]) -> Document:
+def probe_diff_document(before: str, after: str, found: Sequence[PropertyDifference], *warnings: str) -> Document:
     """The properties of two machines or times, those that differ first."""
     columns = columns_of("property | > before | > after | > ratio | change")
     rows = tuple(
@@ -376,4 +376,5 @@ def probe_diff_document(before: str, after: str, found: Sequence[PropertyDiffere
     answer = f"{len(differing)} of {len(found)} properties differ{': ' if shown else ''}{shown}."
     reasons = tuple(f"{each.name}: {each.reason}" for each in found if each.reason)
     facts = (("before", before), ("after", after))
-    return Document("Difference of properties", answer, facts, (Table("Properties", columns, rows, reasons),))
+    tables = (Table("Properties", columns, rows, reasons),)
+    return Document("Difference of properties", answer, facts, tables, warnings=warnings)

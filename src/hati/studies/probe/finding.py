@@ -168,6 +168,12 @@ class ProbeConclusion(Struct, frozen=True):
         """All properties by their names."""
         return {each.name: each for probed in self.probed for each in probed.properties}
 
+    def has_results_of(self, other: ProbeConclusion) -> bool:
+        """Whether the experiments that both have are the same measurements, and there is one."""
+        theirs = {each.experiment: each for each in other.probed}
+        shared = [(each, theirs[each.experiment]) for each in self.probed if each.experiment in theirs]
+        return bool(shared) and all((a.at, a.properties) == (b.at, b.properties) for a, b in shared)
+
 
 class RecoveryOutcome(StrEnum):
     """The outcome for an injected truth."""

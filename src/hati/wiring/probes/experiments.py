@@ -65,6 +65,7 @@ KIND = "probe"
 """The kind of these studies in the store."""
 HERE = "here"
 """This machine, as a side of a difference and as the machine of a prediction."""
+_RATE = "cpu.rate"
 FRESH_SECONDS = 24 * 3600.0
 _QUICK, _WHOLE = 1.0, 4.0
 _RECENT = timedelta(hours=1)
@@ -272,7 +273,8 @@ def side_of(text: str, place: str | None) -> tuple[str, ProbeConclusion]:
     A property that the newest result did not measure is that of an earlier one of a day before, if this did.
 
     Raises:
-        InputError: where the text is none of these, or nothing was measured.
+        InputError: where the text is none of these, the date is in the future, or nothing was measured.
+        ModelError: where a file has a rate of work that is no positive number.
     """
     if Path(text).is_file() or text.endswith(".json"):
         return text, _read_file(Path(text))
@@ -317,14 +319,19 @@ def _read_file(file: Path) -> ProbeConclusion:
                 each.experiment,
                 "",
                 each.method,
+                None if each.measured_at is None else datetime.fromisoformat(each.measured_at),
                 properties=tuple(msgspec.convert(msgspec.to_builtins(one), Property) for one in each.properties),
             )
             for each in read.experiments
             if each.properties
         )
-    except (msgspec.MsgspecError, InputError) as error:
+    except (msgspec.MsgspecError, ValueError, InputError) as error:
         raise InputError(f"{file} is not a result of hati probe: {error}", fix="write it by --format json") from error
-    return ProbeConclusion(read.machine, read.fingerprint, probed)
+    found = ProbeConclusion(read.machine, read.fingerprint, probed)
+    rate = found.properties.get(_RATE)
+    if rate is not None and rate.value is not None and _is_measured(rate):
+        measured_number(found, _RATE)
+    return found
 
 
 def _named_side(text: str, store: SqlStore) -> tuple[datetime, Machine]:
@@ -342,8 +349,10 @@ def _named_side(text: str, store: SqlStore) -> tuple[datetime, Machine]:
             f"{text!r} is neither a file nor a date nor one machine of the store {store.name}",
             fix=f"its machines are {known}" if known else "measure some by `hati probe`",
         ) from None
-    until = day.replace(tzinfo=UTC) if day.tzinfo is None else day
-    return until if ":" in text else until + timedelta(days=1), this_machine(datetime.now(UTC), mute)
+    until, now = day.replace(tzinfo=UTC) if day.tzinfo is None else day, datetime.now(UTC)
+    if until > now:
+        raise InputError(f"{text} is in the future: nothing was measured yet", fix=f"today is {now:%Y-%m-%d}, in UTC")
+    return until if ":" in text else until + timedelta(days=1), this_machine(now, mute)
 
 
 class _Stored:
