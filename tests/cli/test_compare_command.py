@@ -57,9 +57,7 @@ def test_the_p_of_a_row_is_corrected_as_its_verdict_is(hati: Hati, tmp_path: Pat
     words = ("compare", "a.json", "b.json", "--alpha", "5%")
     (row,) = (each for each in hati(*words, "--format", "json").json if each["benchmark"] == "b0")
     assert row["p_value"] < row["q_value"]
-    (line,) = (line for line in hati(*words).out.splitlines() if line.startswith("b0 "))
-    shown = line.split()
-    assert f"{row['q_value']:.2f}" in shown or f"{row['q_value']:.4f}" in shown
+    assert "significant at 5 % over all comparisons" in " ".join(hati(*words).out.split())
 
 
 def test_earlier_samples_tell_of_the_noise(hati: Hati, tmp_path: Path) -> None:

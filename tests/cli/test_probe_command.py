@@ -75,7 +75,7 @@ def test_a_domain_is_measured_kept_and_reused(capfd: Capture) -> None:
     assert found["format"] == "hati-probe-1"
     (one,) = found["experiments"]
     assert one["reused"]
-    assert one["method"] == "back-to-back-2"
+    assert one["method"] == "back-to-back-3"
     assert 1.0 < one["properties"][0]["value"] < 1e5
     _, err = said(capfd, "probe", "clock", "--quick", "--max-age", "0")
     assert "clock.reading" in err

@@ -79,7 +79,7 @@ def plan(monkeypatch: pytest.MonkeyPatch, cpus: int, scale: float = 1.0) -> Plan
     return planner
 
 
-@pytest.mark.parametrize(("cpus", "most"), [(2, 46.0), (4, 51.0)])
+@pytest.mark.parametrize(("cpus", "most"), [(2, 48.0), (4, 53.0)])
 def test_all_experiments_are_planned_to_fit_in_a_minute(
     monkeypatch: pytest.MonkeyPatch, cpus: int, most: float
 ) -> None:

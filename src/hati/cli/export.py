@@ -188,13 +188,13 @@ def _check(wanted: dict[str, str], configurations: Sequence[Configuration]) -> N
 
     if wanted and not any(_has(configuration, wanted) for configuration in configurations):
         for name, text in wanted.items():
-            settings = dict.fromkeys(setting_text(each[name]) for each in configurations if name in each)
+            settings = sorted({setting_text(each[name]) for each in configurations if name in each})
             if not settings:
                 options = dict.fromkeys(option for each in configurations for option in each)
                 raise InputError(f"--where: no run has an option {name!r}", fix=suggestion(name, options))
             if text not in settings:
                 raise InputError(f"--where: no run has {name}={text}", fix=suggestion(text, settings))
-        known = "; ".join(dict.fromkeys(str(configuration) or "default" for configuration in configurations[:20]))
+        known = "; ".join(sorted({str(configuration) or "default" for configuration in configurations})[:20])
         raise InputError(
             f"no run has {', '.join(f'{name}={text}' for name, text in wanted.items())}",
             fix=f"there are runs of {known}" if known else "`hati runs` lists what the store holds",

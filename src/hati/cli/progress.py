@@ -255,3 +255,4 @@ def announced_if_slow(doing: str) -> Iterator[None]:
         yield
     finally:
         late.cancel()
+        late.join()

@@ -161,7 +161,7 @@ _MOST_GAPS = 200_000
 _MEBIBYTE = 2**20
 _UNITS, _BURSTS, _BETWEEN_BURSTS = 200_000, 6, 0.5
 """Units of work in a repetition; bursts of repetitions, and the seconds between them."""
-_WINDOWS, _BETWEEN_WINDOWS = 8, 0.015
+_WINDOWS, _BETWEEN_WINDOWS = 8, 0.25
 _SMALL = (4, 8, 12, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96)
 """Regions in KiB for caches of the first level, small enough for the TLB not to matter."""
 _PAGES = 16 * 1024

@@ -369,7 +369,7 @@ def _joined(values: FloatArray, pieces: list[tuple[int, int]]) -> list[tuple[int
     return found
 
 
-CLOCK_METHOD = "back-to-back-2"
+CLOCK_METHOD = "back-to-back-3"
 _SPREAD = 0.25
 
 
