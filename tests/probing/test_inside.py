@@ -60,6 +60,26 @@ def test_a_folder_for_temporary_files_that_is_only_outside_is_not_used(
     assert not moved.path.parent.exists()
 
 
+@pytest.mark.parametrize("name", ["a folder", "with-a-slash/"])
+def test_any_folder_for_temporary_files_will_do(
+    inside: Path, work: KernelProgram, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (inside / name).mkdir()
+    monkeypatch.setenv("TMPDIR", f"{inside}/{name}")
+    moved = copied(work, ("nice",))
+    remove(moved, ("nice",))
+    assert not moved.path.parent.exists()
+
+
+def test_what_cannot_be_copied_leaves_no_folder(inside: Path, work: KernelProgram) -> None:
+    (inside / "bin").mkdir()
+    (inside / "bin" / "chmod").write_text("#!/bin/sh\nexit 1\n")
+    (inside / "bin" / "chmod").chmod(0o755)
+    with pytest.raises(MeasurementError):
+        copied(work, ("sh", "-c", f'PATH={inside}/bin:$PATH exec "$@"', "sh"))
+    assert not list(inside.glob("hati-probe-*"))
+
+
 @pytest.mark.parametrize(
     ("prefix", "reason"),
     [

@@ -19,7 +19,9 @@ from hati.probing.kernel import KernelProgram
 _COPY = """\
 set -e
 [ -d "${{TMPDIR-}}" ] || TMPDIR=/tmp
-folder=$(mktemp -d "$TMPDIR/hati-probe-XXXXXX")
+case $TMPDIR in *[!A-Za-z0-9/._-]*) TMPDIR=/tmp;; esac
+folder=$(mktemp -d "${{TMPDIR%/}}/hati-probe-XXXXXX")
+trap '[ $? = 0 ] || rm -r "$folder"' EXIT
 base64 -d > "$folder/kernels" <<'END'
 {program}END
 chmod 700 "$folder/kernels"
