@@ -153,7 +153,7 @@ _SEED = 18
 
 @lru_cache(maxsize=256)
 def detectable_by_sign_bets(size: int, alpha: float, power: float) -> float:
-    """The difference, in standard deviations of a value, that so many values show with that power; noise is normal.
+    """The difference, in standard deviations of a value, that ``size`` values show with that power; noise is normal.
 
     By simulation; infinite where so few values cannot show any.
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 from msgspec import Struct
@@ -29,14 +30,23 @@ from hati.stats import (
 from hati.studies.comparison import DIRECTION, TAIL_PART, ratio_of
 
 
-class JudgedPairs(Struct, frozen=True, eq=False):
-    """The mean of differences of pairs, on a scale on which the margin is ``limit``, under a stopping rule.
+class _Rule(Protocol):
+    def fewest(self, alpha: float) -> int: ...
+
+    def p_value(self, values: FloatArray, alpha: float) -> float: ...
+
+
+Rule = TypeVar("Rule", bound=_Rule)
+
+
+class _Judged(Struct, Generic[Rule], frozen=True, eq=False):
+    """Differences of pairs, on a scale on which the margin is ``limit``, under a rule that says when they are tested.
 
     ``differences`` has shape (pairs,), with at least one, in the order in which they were measured.
     """
 
     differences: FloatArray
-    rule: StoppingRule
+    rule: Rule
     alpha: float
     limit: float
 
@@ -62,10 +72,14 @@ class JudgedPairs(Struct, frozen=True, eq=False):
 
     @property
     def p_value(self) -> float | None:
-        """The p-value of a mean of zero; None before the first look, and if both sides are equal in every pair."""
+        """The p-value of no difference; None before the first look, and if both sides are equal in every pair."""
         if not self.looks or not np.any(self.differences):
             return None
         return self.rule.p_value(self.differences, self.alpha)
+
+
+class JudgedPairs(_Judged[StoppingRule], frozen=True, eq=False):
+    """The mean of differences of pairs, by a t-test under a stopping rule."""
 
     @property
     def strongest(self) -> float:
@@ -139,40 +153,8 @@ class JudgedPairs(Struct, frozen=True, eq=False):
         return math.inf if math.isinf(critical) else critical * self.deviation / math.sqrt(pairs)
 
 
-class JudgedSigns(Struct, frozen=True, eq=False):
+class JudgedSigns(_Judged[SignBets], frozen=True, eq=False):
     """The differences of pairs, judged by bets on their signs after every pair; attributes as of ``JudgedPairs``."""
-
-    differences: FloatArray
-    rule: SignBets
-    alpha: float
-    limit: float
-
-    @property
-    def pairs(self) -> int:
-        """The number of pairs."""
-        return len(self.differences)
-
-    @property
-    def looks(self) -> int:
-        """The number of looks at the pairs."""
-        return max(0, self.pairs - self.rule.fewest(self.alpha) + 1)
-
-    @property
-    def estimate(self) -> float:
-        """The mean difference."""
-        return float(np.mean(self.differences))
-
-    @property
-    def deviation(self) -> float:
-        """The standard deviation of a difference; infinite for a single one."""
-        return float(np.std(self.differences, ddof=1)) if self.pairs > 1 else math.inf
-
-    @property
-    def p_value(self) -> float | None:
-        """The p-value of no difference; None before the first look, and if both sides are equal in every pair."""
-        if not self.looks or not np.any(self.differences):
-            return None
-        return self.rule.p_value(self.differences, self.alpha)
 
     @property
     def strongest(self) -> float:

@@ -274,7 +274,7 @@ def side_of(text: str, place: str | None) -> tuple[str, ProbeConclusion]:
 
     Raises:
         InputError: where the text is none of these, the date is in the future, or nothing was measured.
-        ModelError: where a file has a rate of work that is no positive number.
+        ModelError: where a file has a rate of work that is not positive.
     """
     if Path(text).is_file() or text.endswith(".json"):
         return text, _read_file(Path(text))

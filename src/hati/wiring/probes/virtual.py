@@ -31,7 +31,7 @@ def parse_inside(text: str) -> tuple[str, ...]:
     """The words of a command that runs a program inside of a container or virtual machine.
 
     Raises:
-        InputError: where they are none, or the first one is no program of this machine.
+        InputError: where there are none, or the first one cannot be found on this machine.
     """
     try:
         words = tuple(shlex.split(text))
