@@ -55,6 +55,12 @@ better = "higher"
 """ + "".join(f'\n[options.{name}]\nsettings = ["off", "on"]\nargument = "{name}={{}}"\n' for name in OPTIONS)
 
 
+@pytest.fixture(autouse=True)
+def _clock_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The windows of the clock's readings follow each other without a wait."""
+    monkeypatch.setattr("hati.probing.executing._BETWEEN_WINDOWS", 0.0)
+
+
 @dataclass(frozen=True)
 class Done:
     """What became of a command."""

@@ -109,6 +109,7 @@ def interrupted(rng: np.random.Generator, kind: str, expected: float) -> dict[st
     return {each.name: each for each in interruptions(raw)}
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize(("kind", "expected"), [("clusters", 100), ("wandering", 60)])
 def test_rates_and_fractions_of_interruptions_are_covered(kind: str, expected: float) -> None:
     rng = np.random.default_rng(6)
@@ -134,6 +135,7 @@ def test_what_did_not_occur_has_an_upper_limit() -> None:
     assert found["noise.longest"].interval is None
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("carried", [False, True])
 def test_the_period_and_the_fraction_of_bursts_are_covered(carried: bool) -> None:
     def found(trial: int) -> dict[str, Property]:
@@ -156,6 +158,7 @@ def work(times: np.ndarray) -> dict[str, Property]:
     return {each.name: each for each in repeatability(raw)}
 
 
+@pytest.mark.acceptance
 def test_drift_is_covered() -> None:
     rng = np.random.default_rng(7)
     shared = 0.02 * autoregression(rng, 0.5, 40)
@@ -163,6 +166,7 @@ def test_drift_is_covered() -> None:
     assert_covers(lambda trial: within(work(50e6 * blocks[trial])["noise.drift"].interval, 0.02))
 
 
+@pytest.mark.acceptance
 def test_the_coefficient_of_variation_is_covered() -> None:
     times = 20e6 * (1.0 + 0.05 * autoregression(np.random.default_rng(8), 0.5, 500))
     assert_covers(lambda trial: within(work(times[trial])["noise.cpu_time_cv"].interval, 0.05))
