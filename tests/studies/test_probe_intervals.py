@@ -122,7 +122,7 @@ def test_rates_and_fractions_of_interruptions_are_covered(kind: str, expected: f
         "noise.taken": expected / 2.0 * length,
     }
     for name, truth in truths.items():
-        assert_covers(lambda trial, name=name, truth=truth: within(found[trial][name].interval, truth))  # type: ignore[misc]
+        assert_covers(lambda trial, name=name, truth=truth: within(found[trial][name].interval, truth))  # type: ignore[misc]  # a lambda's defaults
 
 
 def test_what_did_not_occur_has_an_upper_limit() -> None:

@@ -371,7 +371,7 @@ def warns_of_drift(options: int, runs: int, seed: int, total: float = 0.0) -> bo
 
 
 def test_without_drift_there_is_rarely_a_warning_of_it() -> None:
-    """One in a hundred: terms that were selected to fit the runs are no reason for one."""
+    """One in a hundred: terms that were selected to fit the runs do not cause one."""
     assert sum(warns_of_drift(14, 24, seed) for seed in range(20)) <= 1
 
 

@@ -270,7 +270,7 @@ def _clock(setting: Setting, _: Inputs) -> Execution:
     watch, raw = Watch(setting.cpus), Series()
     for window in range(_WINDOWS):
         if window:
-            time.sleep(setting.duration(_BETWEEN_WINDOWS) / _SECOND)
+            time.sleep(setting.duration(_BETWEEN_WINDOWS) / _SECOND)  # a shared machine's speed changes in seconds
         found = setting.run("clock", int(24 * setting.scale))
         raw |= {f"{name}/{window}": values for name, values in found.items()}
     accounts = watch.accounts()
