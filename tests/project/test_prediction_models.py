@@ -64,9 +64,21 @@ def test_rates(text: str, rate: float) -> None:
 
 
 BROKEN = [
-    ("cores = 4", "cores = 0", ":2:1: resource 'server' has 0 cores"),
+    ("cores = 4", "cores = 0", ":2:9: cores: expected a whole number from 1 to 100,000, found the number 0; write 4"),
+    ("cores = 4", "cores = -1", ":2:9: cores: expected a whole number from 1 to 100,000, found the number -1; write"),
+    ("cores = 4", "cores = nan", ":2:9: cores: expected a whole number from 1 to 100,000, found the number nan; wr"),
+    ("cores = 4", "cores = 100001", ":2:9: cores: expected a whole number from 1 to 100,000, found the number 10"),
+    (
+        "population = 20",
+        "population = 0",
+        ":17:14: population: expected a whole number from 1 to 1,000,000, found the numb",
+    ),
     ("cores = 4", "cors = 4", ":2:1: unknown key 'cors'; did you mean"),
-    ("cores = 4", "cores = 2.5", ":2:9: cores: expected an integer"),
+    (
+        "cores = 4",
+        "cores = 2.5",
+        ":2:9: cores: expected a whole number from 1 to 100,000, found the number 2.5; write 4 for",
+    ),
     ('"fcfs"', '"fifo"', ":4:10: policy: 'fifo' is none of ps, fcfs, delay"),
     ("speed = 2", "speed = -1", ":5:1: the speed of resource 'disk' is -1; give a number above 0"),
     ("speed = 2", "speed = 1e-300", ":5:1: the speed of resource 'disk' is 1e-300; give 1e-12 to 1e+12"),
@@ -89,7 +101,6 @@ BROKEN = [
     ("report = 0.1 }", "report = 0.2 }", ":15:1: the mix of workload 'users' adds up to 1.1"),
     ("population = 20\n", "", ":16:1: workload 'clerks' needs either a rate or a population"),
     ("population = 20", "population = 20\nrate = 3", "needs either a rate or a population"),
-    ("population = 20", "population = 0", ":17:1: workload 'clerks' has 0 users"),
     ('think = "5s"', 'arrivals = "constant"', ":18:1: arrivals is not for a closed workload"),
     ("[resources.disk]", "[resource.disk]", "unknown key 'resource'"),
     ('report.demands = { server = "2s" }', "report.demands = {}", "component 'report' has no demands"),

@@ -4,6 +4,8 @@ from .closed_form import slowdown as slowdown
 from .closed_form import waiting_time as waiting_time
 from .model import CONSTANT as CONSTANT
 from .model import EXPONENTIAL as EXPONENTIAL
+from .model import MOST_CORES as MOST_CORES
+from .model import MOST_USERS as MOST_USERS
 from .model import ClosedWorkload as ClosedWorkload
 from .model import Component as Component
 from .model import Demand as Demand

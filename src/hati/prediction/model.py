@@ -20,8 +20,8 @@ from hati.core.wording import suggestion
 _ROUNDING = 1e-6
 _WHOLE = 0.05
 """The relative tolerance within which a measured number of cores counts as a whole one."""
-_MOST_CORES = 100_000
-_MOST_USERS = 1_000_000
+MOST_CORES = 100_000
+MOST_USERS = 1_000_000
 _LARGEST = 1e12
 
 
@@ -140,8 +140,10 @@ class Resource(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         at = ("resources", self.name)
-        if not 1 <= self.cores <= _MOST_CORES:
-            raise ModelError(f"resource {self.name!r} has {self.cores} cores", *at, "cores", fix="give 1 to 100,000")
+        if not 1 <= self.cores <= MOST_CORES:
+            raise ModelError(
+                f"resource {self.name!r} has {self.cores} cores", *at, "cores", fix=f"give 1 to {MOST_CORES:,}"
+            )
         _positive(self.speed, f"the speed of resource {self.name!r}", *at, "speed")
         _not_negative(self.overhead, f"the overhead of resource {self.name!r}", *at, "overhead")
 
@@ -245,8 +247,13 @@ class ClosedWorkload(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         at = ("workloads", self.name)
-        if not 1 <= self.population <= _MOST_USERS:
-            raise ModelError(f"workload {self.name!r} has {self.population} users", *at, "population", fix="give 1 on")
+        if not 1 <= self.population <= MOST_USERS:
+            raise ModelError(
+                f"workload {self.name!r} has {self.population} users",
+                *at,
+                "population",
+                fix=f"give 1 to {MOST_USERS:,}",
+            )
         _not_negative(self.think, f"the think time of workload {self.name!r}", *at, "think")
         _check_mix(self.name, self.mix)
 

@@ -299,7 +299,7 @@ class Value(Struct, frozen=True):
     def text(self) -> str:
         """The value as text."""
         if not isinstance(self.data, str):
-            raise self._unexpected("text in quotes")
+            raise self.differs("text in quotes")
         return self.data
 
     def line(self) -> str:
@@ -311,19 +311,19 @@ class Value(Struct, frozen=True):
     def truth(self) -> bool:
         """The value as true or false."""
         if not isinstance(self.data, bool):
-            raise self._unexpected("true or false")
+            raise self.differs("true or false")
         return self.data
 
     def natural(self) -> int:
         """The value as an integer from 0 on."""
         if not isinstance(self.data, int) or isinstance(self.data, bool) or not 0 <= self.data < 2**63:
-            raise self._unexpected("an integer from 0 on")
+            raise self.differs("an integer from 0 on")
         return self.data
 
     def items(self) -> list[Value]:
         """The elements of an array."""
         if not isinstance(self.data, list):
-            raise self._unexpected("an array [...]")
+            raise self.differs("an array [...]")
         return [Value(self.document, (*self.path, index), item) for index, item in enumerate(self.data)]
 
     def lines(self) -> tuple[str, ...]:
@@ -333,17 +333,18 @@ class Value(Struct, frozen=True):
     def table(self) -> TomlTable:
         """The value as a table."""
         if not isinstance(self.data, dict):
-            raise self._unexpected("a table")
+            raise self.differs("a table")
         return TomlTable(self.document, self.path, self.data)
 
     def tables(self) -> list[TomlTable]:
         """The value as an array of tables."""
         if not isinstance(self.data, list):
-            raise self._unexpected(f"an array of tables, written as [[{'.'.join(map(str, self.path))}]]")
+            raise self.differs(f"an array of tables, written as [[{'.'.join(map(str, self.path))}]]")
         return [item.table() for item in self.items()]
 
-    def _unexpected(self, wanted: str) -> InputError:
-        return self.error(f"{self.name}: expected {wanted}, found {_described(self.data)}")
+    def differs(self, wanted: str, *, fix: str | None = None) -> InputError:
+        """The error for a value that is not what is wanted."""
+        return self.error(f"{self.name}: expected {wanted}, found {_described(self.data)}", fix=fix)
 
 
 class TomlTable(Struct, frozen=True):

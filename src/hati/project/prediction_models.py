@@ -18,6 +18,8 @@ from hati.core.wording import suggestion
 from hati.prediction import (
     CONSTANT,
     EXPONENTIAL,
+    MOST_CORES,
+    MOST_USERS,
     ClosedWorkload,
     Component,
     Demand,
@@ -211,10 +213,25 @@ def _resource(name: str, table: TomlTable) -> Resource:
     return Resource(
         name,
         table.read("policy", lambda value: _word(value, Scheduling), Scheduling.PS),
-        table.read("cores", Value.natural, 1),
+        table.read("cores", _cores, 1),
         table.read("speed", number, 1.0),
         table.read("overhead", _overhead, 0.0),
     )
+
+
+def _cores(value: Value) -> int:
+    return _whole(value, MOST_CORES, "write 4 for four cores; a slower core has a `speed` below 1")
+
+
+def _users(value: Value) -> int:
+    return _whole(value, MOST_USERS, "write 20 for twenty users")
+
+
+def _whole(value: Value, most: int, fix: str) -> int:
+    """A whole number from 1 on."""
+    if isinstance(value.data, bool) or not isinstance(value.data, int) or not 1 <= value.data <= most:
+        raise value.differs(f"a whole number from 1 to {most:,}", fix=fix)
+    return value.data
 
 
 def _overhead(value: Value) -> float:
@@ -257,7 +274,7 @@ def _workload(name: str, table: TomlTable) -> Workload:
             raise table.error(f"{key} is not for {kind} workload", key=key, fix="remove it")
     if "rate" in table:
         return OpenWorkload(name, _rate(table.need("rate", "")), mix, _law(table, "arrivals"))
-    return ClosedWorkload(name, table.need("population", "").natural(), table.read("think", _time, 0.0), mix)
+    return ClosedWorkload(name, _users(table.need("population", "")), table.read("think", _time, 0.0), mix)
 
 
 def _law(table: TomlTable, key: str) -> Law:
