@@ -262,9 +262,27 @@ def test_without_something_to_compare_with_virtualisation_is_refused_at_once(
 ) -> None:
     monkeypatch.setattr(experiments, "KernelProgram", None)
     _, err = said(capfd, "probe", "virt.speed", status=4)
-    assert "nothing was measured: virt.speed: it compares work here with work elsewhere; name a command" in err
+    assert "nothing was measured: virt.speed: it compares work here with work elsewhere; run `hati probe" in err
     assert "--inside 'docker exec -i NAME'" in err
     assert "--reference FILE" in err
+
+
+def test_a_domain_says_what_its_comparison_needs_without_a_failure(
+    capfd: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raw = {"stolen": np.zeros(8), "tick": np.array([0.01]), "before": np.array([5.0])}
+    monkeypatch.setattr(experiments, "execute", lambda *_: Executed(raw, ()))
+    out, _ = said(capfd, "probe", "virt", "--quick")
+    assert "failed runs" not in out
+    words = " ".join(out.partition("warnings")[2].split())
+    assert words.startswith("- virt.speed is not measured: it compares work here with work elsewhere; run `hati probe")
+
+    def refusing(*_: object) -> Executed:
+        raise NotPermittedError("no hypervisor runs this machine")
+
+    monkeypatch.setattr(experiments, "execute", refusing)
+    _, err = said(capfd, "probe", "virt", "--quick", "--max-age", "0", status=4)
+    assert "nothing was measured: virt.steal: no hypervisor" in err
 
 
 @pytest.mark.parametrize(

@@ -88,15 +88,24 @@ def probe_document(found: ProbeConclusion) -> Document:
     answer = f"{sure} of {len(properties)} properties are measured; {' and '.join(rest)}."
     domains = dict.fromkeys(each.experiment.partition(".")[0] for each in found.probed)
     tables = tuple(_table(domain, found) for domain in domains)
-    refused = tuple(f"{each.experiment}: {each.refused}" for each in found.probed if each.refused)
+    refused = tuple(f"{each.experiment}: {each.refused}" for each in found.probed if each.refused and not _asks(each))
+    asking = tuple(f"{each.experiment} is not measured: {each.refused}" for each in found.probed if _asks(each))
     return Document(
         f"Properties of {found.machine}",
         answer,
         (("machine", f"{found.machine} ({found.fingerprint})"), ("age", _age(found))),
         tuple(table for table in tables if table.rows),
         refused,
-        _warnings(found),
+        (*_warnings(found), *asking),
     )
+
+
+_ASKS = {each.name: each.asks for each in LIBRARY if each.asks}
+
+
+def _asks(each: Probed) -> bool:
+    """Whether an experiment was left out as the user has to name something."""
+    return bool(each.refused) and each.refused == _ASKS.get(each.experiment)
 
 
 _DOUBTFUL = (ProbeVerdict.INCONCLUSIVE, ProbeVerdict.CONTAMINATED)

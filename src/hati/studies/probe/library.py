@@ -199,9 +199,9 @@ LIBRARY = (
         virtual.INSIDE_METHOD,
         {"virt.slowdown": "1", "virt.cpu_slowdown": "1"},
         lambda raw, _: virtual.slowdown_inside(raw),
-        asks="it compares work here with work elsewhere; name a command that runs programs inside of a container or "
-        "virtual machine, as by --inside 'docker exec -i NAME', or, on the inside, the results of the machine outside "
-        "by --reference FILE",
+        asks="it compares work here with work elsewhere; run `hati probe virt.speed --inside 'docker exec -i NAME'`, "
+        "with a command that runs programs inside of a container or virtual machine, or, on the inside, `hati probe "
+        "virt.speed --reference FILE`, with the results of the machine outside",
     ),
     Experiment(
         "virt.steal",

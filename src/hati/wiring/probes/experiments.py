@@ -207,7 +207,9 @@ def measure_probe(request: ProbeRequest, place: str | None, announce: Callable[[
     finally:
         store.close()
     if not any(each.properties for each in probed):
-        raise MeasurementError(f"nothing was measured: {probed[0].experiment}: {probed[0].refused}")
+        asking = {each.name for each in experiments if each.asks}
+        first = next((each for each in probed if each.experiment not in asking), probed[0])
+        raise MeasurementError(f"nothing was measured: {first.experiment}: {first.refused}")
     return ProbeConclusion(machine.name, machine.fingerprint, probed)
 
 
