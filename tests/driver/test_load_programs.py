@@ -13,6 +13,7 @@ import psutil
 import pytest
 from scipy import stats
 
+from hati.core import replace
 from hati.driver import LoadDriverError, compile_and_run, compiler
 from hati.driver.running import _Running
 from hati.generate import (
@@ -38,6 +39,7 @@ from hati.generate import (
     TaskSet,
     Until,
 )
+from hati.generate.observations import load_run_json, load_run_table
 
 BOTH = (Sensor.RESPONSE, Sensor.CPU)
 GOLDEN = Path(__file__).parents[1] / "generate" / "golden"
@@ -85,6 +87,27 @@ def test_code_of_ones_own_is_prepared_executed_and_cleaned_up_for_each_thread(tm
     assert [len(each.values) for each in observed.named("code", Sensor.RESPONSE)] == [3, 3]
     assert (observed.values("code", Sensor.RESPONSE) >= 1_000_000).all()
     assert [file.read_text() for file in (tmp_path / "role-0").glob("0x*")] == ["3", "3"]
+
+
+def test_the_cpu_time_of_processes_that_code_starts_is_reported_beside_the_sensors(tmp_path: Path) -> None:
+    execute = """
+        for (pid_t pid = fork(); ; ) {
+            if (pid == 0) {
+                while (cpu_time() < 20000000u) {
+                }
+                _exit(0);
+            }
+            waitpid(pid, NULL, 0);
+            break;
+        }"""
+    code = CodeLoad(execute=execute, prepare=execute, name="code", sensors=(Sensor.CPU,))
+    observed = compile_and_run(one(code), tmp_path)
+    assert observed.values("code", Sensor.CPU)[0] < 20_000_000
+    (spent,) = observed.children_cpu.values()
+    assert 19_900_000 <= spent < 39_000_000, "once, and not while it is prepared"
+    (note,) = (each for each in load_run_table(load_run_json("Own", "f", observed, "")).notes if "started" in each)
+    assert note.endswith("of CPU time, which its sensors do not count.")
+    assert not compile_and_run(one(replace(code, execute=";", prepare="")), tmp_path).children_cpu
 
 
 def test_code_that_cannot_be_prepared_or_compiled_is_named(tmp_path: Path) -> None:

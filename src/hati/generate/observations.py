@@ -64,6 +64,8 @@ class LoadObservations(Struct, frozen=True, eq=False):
     ``messages_lost`` is the number of UDP messages that were not answered within a second, and ``wide`` that of loops
     which reached their limit before the interval that should end them was narrow. ``machines`` has the clocks of other
     machines, by their names, and ``late`` by how many ns the first task of a role began after the common time.
+    ``children_cpu`` is the CPU time in ns of the processes that C of a role started and waited for, if it did: it is in
+    no series.
     """
 
     series: tuple[SensorSeries, ...]
@@ -72,6 +74,7 @@ class LoadObservations(Struct, frozen=True, eq=False):
     wide: int = 0
     machines: dict[str, MachineClock] = {}
     late: dict[str, int] = {}
+    children_cpu: dict[str, int] = {}
 
     def named(self, task: str, sensor: Sensor) -> tuple[SensorSeries, ...]:
         """The series of a task's sensor, of each role and thread."""
@@ -94,7 +97,8 @@ def read_report(program: LoadProgram, text: str) -> RoleReport:
     """The report in a program's output; a series that is cut off keeps its complete lines."""
     lines = iter(text.splitlines())
     clocks, series = ClockCosts(), list[SensorSeries]()
-    problem, end, messages_lost, wide, late = "", "", 0, 0, dict[str, int]()
+    problem, end, messages_lost, wide = "", "", 0, 0
+    late, children_cpu = dict[str, int](), dict[str, int]()
     for line in lines:
         word, _, rest = line.partition(" ")
         if word == "clocks":
@@ -104,6 +108,8 @@ def read_report(program: LoadProgram, text: str) -> RoleReport:
             series.append(_series(program, number, _pairs(islice(lines, count)), lost, clocks))
         elif word == "late":
             late = {program.role: int(rest)}
+        elif word == "children" and int(rest):
+            children_cpu = {program.role: int(rest)}
         elif word == "lost":
             messages_lost = int(rest)
         elif word == "wide":
@@ -112,7 +118,9 @@ def read_report(program: LoadProgram, text: str) -> RoleReport:
             problem = rest
         elif word == "end":
             end = rest
-    observations = LoadObservations(tuple(series), {program.role: clocks}, messages_lost, wide, late=late)
+    observations = LoadObservations(
+        tuple(series), {program.role: clocks}, messages_lost, wide, late=late, children_cpu=children_cpu
+    )
     return RoleReport(observations, problem or _ending(end))
 
 
@@ -145,8 +153,9 @@ def joined(found: Sequence[LoadObservations]) -> LoadObservations:
     clocks = {role: costs for each in found for role, costs in each.clocks.items()}
     series = tuple(series for each in found for series in each.series)
     late = {role: ns for each in found for role, ns in each.late.items()}
+    children_cpu = {role: ns for each in found for role, ns in each.children_cpu.items()}
     messages_lost, wide = sum(each.messages_lost for each in found), sum(each.wide for each in found)
-    return LoadObservations(series, clocks, messages_lost, wide, late=late)
+    return LoadObservations(series, clocks, messages_lost, wide, late=late, children_cpu=children_cpu)
 
 
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1.0)
@@ -201,7 +210,8 @@ class LoadRunJson(Struct, frozen=True, tag_field="format", tag="hati-probe-run-1
 
     ``wide`` is the number of loops that reached their limit before the interval that should end them was narrow.
     ``machines`` are the other machines that took part. ``late`` is by how many ns the first task of a role began after
-    the common time.
+    the common time. ``children_cpu`` is the CPU time in ns of processes that C of a role started and waited for, which
+    no sensor counts.
     """
 
     task_set: str
@@ -214,6 +224,7 @@ class LoadRunJson(Struct, frozen=True, tag_field="format", tag="hati-probe-run-1
     machines: dict[str, MachineClockJson]
     late: dict[str, int]
     warnings: list[str]
+    children_cpu: dict[str, int]
 
 
 def load_run_json(
@@ -234,6 +245,7 @@ def load_run_json(
         machines,
         found.late,
         list(warnings),
+        found.children_cpu,
     )
 
 
@@ -311,6 +323,9 @@ def _notes(run: LoadRunJson) -> Iterator[str]:
                 f"{sensor.task}: {of} were above 100 %, and are shown as 100 %: the task is about as short as the "
                 "reading of the clocks."
             )
+    for role, ns in run.children_cpu.items():
+        if any(each.role == role and each.sensor in {Sensor.CPU, Sensor.UTILISATION} for each in run.sensors):
+            yield f"{role}: processes that its C started had {_time(ns)} of CPU time, which its sensors do not count."
     if run.messages_lost:
         yield f"UDP: {counted(run.messages_lost, 'message')} without an answer within a second."
     if run.wide:

@@ -166,6 +166,7 @@ static struct shared {
     uint64_t clocks[3], messages_lost;
     uint64_t start, begun; /* the common time, and when the first thread began; 0: it has not */
     _Atomic uint64_t wide;
+    uint64_t children_cpu; /* of processes that tasks started and waited for, which no sensor counts */
     struct series series[SERIES + 1];
 } *shared;
 
@@ -324,6 +325,16 @@ static void measure_clocks(void)
     }
 }
 
+static uint64_t children_before;
+
+static uint64_t children_cpu_time(void)
+{
+    struct rusage used;
+    getrusage(RUSAGE_CHILDREN, &used);
+    return 1000000000u * (uint64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec)
+         + 1000u * (uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+}
+
 static void prepare(void)
 {
     static void (*const roots[THREADS + 1])(struct thread *) = {task_0, NULL};
@@ -332,6 +343,7 @@ static void prepare(void)
     measure_clocks();
     prepare_kernels();
     prepare_code_1(&code_1);
+    children_before = children_cpu_time();
     sem_init(&prepared, 0, 0);
     for (int i = 0; i < NODES; i++)
         sem_init(&joined[i], 0, 0);
@@ -403,7 +415,9 @@ static void drive(void)
             if (strcmp(line, "stop") != 0)
                 continue;
             atomic_store(&ending, 1);
-            if (done || ended_within(1000)) {
+            int ended = done || ended_within(1000);
+            shared->children_cpu = children_cpu_time() - children_before;
+            if (ended) {
                 clean_up_code_1(&code_1);
             }
             _exit(0);
@@ -434,6 +448,7 @@ static void report(int status)
     }
     printf("lost %" PRIu64 "\n", shared->messages_lost);
     printf("wide %" PRIu64 "\n", atomic_load(&shared->wide));
+    printf("children %" PRIu64 "\n", shared->children_cpu);
     if (shared->message[0])
         printf("error %s\n", shared->message);
     if (WIFSIGNALED(status))
