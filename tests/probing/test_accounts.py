@@ -9,8 +9,8 @@ from typing import cast
 
 import pytest
 
-from hati.probing import KernelProgram, Setting, executing
-from hati.probing.executing import Accounts, Watch
+from hati.probing import KernelProgram, Setting, accounts, executing
+from hati.probing.accounts import Accounts, Watch
 from hati.studies.probe import Neighbour
 
 HERTZ = os.sysconf("SC_CLK_TCK")
@@ -29,9 +29,9 @@ def watched(
     ticks = iter([[0, 0, 0, 0, 0, hard, 0, 0], after])
     times, clock = iter([0.0, own]), iter([0.0, 1.0])
     monkeypatch.setattr(Watch, "_read_ticks", lambda _: next(ticks))
-    monkeypatch.setattr(executing, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr(accounts, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     monkeypatch.setattr(os, "times", lambda: (next(times), 0.0, 0.0, 0.0, 0.0))
-    monkeypatch.setattr(executing, "_read_processes", dict)
+    monkeypatch.setattr(accounts, "_read_processes", dict)
     return Watch([0]).accounts()
 
 
@@ -69,7 +69,7 @@ def test_what_the_kernel_does_for_files_is_not_of_others(foreign: float, others:
 
 
 def test_the_kernels_threads_are_known_by_their_flag() -> None:
-    threads = executing._read_processes()
+    threads = accounts._read_processes()
     assert threads[os.getppid()].of_kernel is False
     kernels = [each for each in threads.values() if each.name == "kthreadd"]
     assert all(each.of_kernel for each in kernels)
@@ -82,8 +82,8 @@ def test_processes_that_ended_meanwhile_took_cores_and_a_hypervisor_did_not() ->
 
 
 def test_the_levels_of_memory_count_processes_that_ended_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
-    accounts = Accounts(1.0, 0.0, 0.0, (), 0.5)
-    monkeypatch.setattr(executing, "Watch", lambda _: SimpleNamespace(accounts=lambda: accounts))
+    taken = Accounts(1.0, 0.0, 0.0, (), 0.5)
+    monkeypatch.setattr(executing, "Watch", lambda _: SimpleNamespace(accounts=lambda: taken))
     program = SimpleNamespace(run=lambda *_, **__: {})
     raw = executing.execute("mem.levels", Setting(cast("KernelProgram", program), Path()), {}).raw
     assert raw["others"][0] == 0.5

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from hati.probing import KernelProgram, Setting, execute, executing
-from hati.probing.executing import Accounts
+from hati.probing.accounts import Accounts
 from hati.studies.probe import chosen_experiments
 
 S, MS = 1e9, 1e6

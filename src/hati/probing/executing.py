@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,8 +13,10 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 from msgspec import Struct
+from numpy.typing import ArrayLike
 
 from hati.core import FloatArray, MeasurementError
+from hati.probing.accounts import Accounts, Watch
 from hati.probing.kernel import (
     KernelProgram,
     NotPermittedError,
@@ -29,129 +30,6 @@ from hati.probing.kernel import (
     validate_hypervisor,
 )
 from hati.studies.probe import DEMAND_MS, WEIGHT_STEPS, Experiment, Inputs, Neighbour
-
-_IDLE, _IOWAIT, _IRQ, _SOFT, _STEAL = 3, 4, 5, 6, 7
-_NOT_IDLE = (0, 1, 2, _IRQ, _SOFT, _STEAL)
-_LEAST = 0.01
-_KERNEL_THREAD = 0x00200000
-"""PF_KTHREAD among the flags of a thread, in Linux's include/linux/sched.h."""
-
-
-class Accounts(Struct, frozen=True):
-    """The CPU time of a window in s: its length, unused and stolen time; and the other processes on its CPUs.
-
-    ``foreign`` is the number of cores that neither this process nor its children used, in total: other processes, those
-    that ended meanwhile included, interrupts, stolen time, and the changes of a CPU between work and idleness.
-    ``ticked`` is the same by the kernel's ticks, without these changes: a tick finds a CPU either at work or idle.
-    ``soft`` are the cores of soft interrupts, where the kernel counts them apart from the processes that they
-    interrupt; else 0. ``kernel`` are those of the kernel's threads among the neighbours.
-    """
-
-    wall: float
-    unused: float
-    stolen: float
-    neighbours: tuple[Neighbour, ...]
-    foreign: float = 0.0
-    soft: float = 0.0
-    kernel: float = 0.0
-    ticked: float = math.inf
-
-    @property
-    def others(self) -> float:
-        """The cores that other processes used, in total."""
-        return sum(each.share for each in self.neighbours)
-
-    @property
-    def taken(self) -> float:
-        """The cores that others on this machine used: stolen time is no process's here."""
-        return max(self.others, self.foreign - self.stolen / self.wall)
-
-    @property
-    def beside_packets(self) -> float:
-        """The cores that others used where soft interrupts, also those in threads, are of this process's packets.
-
-        So are the changes between work and idleness, as packets wake CPUs.
-        """
-        threads = sum(each.share for each in self.neighbours if each.name.startswith("ksoftirqd/"))
-        return max(self.others - threads, min(self.foreign, self.ticked) - max(self.soft, threads))
-
-    @property
-    def beside_kernel(self) -> float:
-        """The cores that others used where the kernel, in threads and interrupts, works for this process's files."""
-        return max(self.others - self.kernel, self.foreign - self.soft - self.kernel)
-
-
-class Watch:
-    """Watches CPUs from its construction to ``accounts``; this process itself is left out."""
-
-    def __init__(self, cpus: Sequence[int]) -> None:
-        self._cpus = tuple(cpus)
-        self._used = _read_processes()
-        self._at, self._ticks, self._own = time.monotonic(), self._read_ticks(), os.times()
-
-    def accounts(self) -> Accounts:
-        """The accounts of the CPUs since the construction."""
-        wall = time.monotonic() - self._at
-        ticks = [after - before for before, after in zip(self._ticks, self._read_ticks(), strict=True)]
-        own = sum(os.times()[:4]) - sum(self._own[:4])
-        hertz = float(os.sysconf("SC_CLK_TCK"))
-        unused = (ticks[_IDLE] + ticks[_IOWAIT]) / hertz
-        foreign = max(0.0, len(self._cpus) - (unused + own) / wall)
-        found, kernel = list[Neighbour](), 0.0
-        for number, each in _read_processes().items():
-            share = (each.seconds - (self._used[number].seconds if number in self._used else 0.0)) / wall
-            if share > _LEAST and each.cpu in self._cpus:
-                found.append(Neighbour(each.name, number, each.cpu, share))
-                kernel += share if each.of_kernel else 0.0
-        ordered = tuple(sorted(found, key=lambda each: -each.share))
-        soft = ticks[_SOFT] / hertz / wall if self._apart else 0.0
-        ticked = max(0.0, sum(ticks[each] for each in _NOT_IDLE) / hertz - own) / wall
-        return Accounts(wall, unused, ticks[_STEAL] / hertz, ordered, foreign, soft, kernel, ticked)
-
-    @property
-    def _apart(self) -> bool:
-        """Whether interrupts are counted apart from processes: without it the kernel counts no hard interrupts."""
-        return self._ticks[_IRQ] > 0
-
-    def _read_ticks(self) -> list[int]:
-        lines = dict(
-            line.split(maxsplit=1) for line in Path("/proc/stat").read_text().splitlines() if line[:3] == "cpu"
-        )
-        own = [[int(word) for word in lines[f"cpu{cpu}"].split()] for cpu in self._cpus if f"cpu{cpu}" in lines]
-        return [sum(column) for column in zip(*own, strict=True)]
-
-
-class _Thread(NamedTuple):
-    """A thread of another process: its last CPU, and its CPU time in s."""
-
-    name: str
-    cpu: int
-    seconds: float
-    of_kernel: bool
-
-
-def _read_processes() -> dict[int, _Thread]:
-    """The threads of all other processes, by their numbers."""
-    found: dict[int, _Thread] = {}
-    own = os.getpid()
-    for folder in Path("/proc").iterdir():
-        if not folder.name.isdigit() or int(folder.name) == own:
-            continue
-        with suppress(OSError, ValueError, IndexError):
-            for task in (folder / "task").iterdir():
-                text = (task / "stat").read_text(errors="replace")
-                name, fields = text[text.index("(") + 1 : text.rindex(")")], text[text.rindex(")") + 2 :].split()
-                of_kernel = bool(int(fields[6]) & _KERNEL_THREAD)
-                found[int(task.name)] = _Thread(name, int(fields[36]), _seconds(task, fields), of_kernel)
-    return found
-
-
-def _seconds(task: Path, fields: Sequence[str]) -> float:
-    """The CPU time in s, to a ns if the kernel counts so, else in ticks."""
-    with suppress(OSError, ValueError, IndexError):
-        return int((task / "schedstat").read_text().split()[0]) / 1e9
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
 
 _MS = 1_000_000
 _SECOND = 1000 * _MS
@@ -170,7 +48,6 @@ _STEAL_WINDOWS = 8
 _ALL_PAIRS, _NEIGHBOURS, _ROUNDS = 6, 16, 3
 """The most CPUs of which all pairs are measured; of more, the first one with its next ones and with the second half."""
 _SPREAD_LIMIT = 100 * _MS
-_ONE_CPU, _TWO_CPUS = "this process may use one CPU only", "permit it two CPUs, as by `taskset`"
 
 
 class Executed(NamedTuple):
@@ -208,14 +85,6 @@ class Setting(Struct, frozen=True):
         return self.program.run(*arguments, timeout=60.0 + 20.0 * self.scale, prefix=self.prefix)
 
 
-def _unprepared(_setting: Setting, _inputs: Inputs) -> None:
-    """Prepare nothing."""
-
-
-def _unchanged(_setting: Setting, _prepared: object) -> None:
-    """Clean up nothing."""
-
-
 class AddedExperiment(Struct, frozen=True):
     """An experiment that a package adds, by the four templates of Ginpex: declare, prepare, execute, clean up.
 
@@ -225,8 +94,8 @@ class AddedExperiment(Struct, frozen=True):
 
     declared: Experiment
     execute: Callable[[Setting, Inputs, Any], Mapping[str, FloatArray]]
-    prepare: Callable[[Setting, Inputs], Any] = _unprepared
-    clean_up: Callable[[Setting, Any], None] = _unchanged
+    prepare: Callable[[Setting, Inputs], Any] = lambda _setting, _inputs: None
+    clean_up: Callable[[Setting, Any], None] = lambda _setting, _prepared: None
 
     def executed(self, setting: Setting, inputs: Inputs) -> Executed:
         """Prepare, execute and clean up; the other processes are those that ran during ``execute``."""
@@ -237,7 +106,7 @@ class AddedExperiment(Struct, frozen=True):
             neighbours = watch.accounts().neighbours
         finally:
             self.clean_up(setting, prepared)
-        return Executed({name: np.asarray(values, dtype=np.float64) for name, values in raw.items()}, neighbours)
+        return Executed(_arrays(raw), neighbours)
 
 
 def execute(name: str, setting: Setting, inputs: Inputs) -> Executed:
@@ -311,9 +180,7 @@ def _limit(setting: Setting, inputs: Inputs) -> Execution:
 
 
 def _pair(setting: Setting, inputs: Inputs) -> Execution:
-    if len(setting.cpus) < 2:
-        raise NotPermittedError(_ONE_CPU, fix=_TWO_CPUS)
-    first, second = setting.cpus[:2]
+    first, second = _several_cpus(setting)[:2]
     units = max(1, int(0.5 * inputs["cpu.rate"]))
     raw: Series = {}
     watch = Watch([first, second])
@@ -337,9 +204,7 @@ def execute_steps(setting: Setting, inputs: Inputs, every_ns: int = 0, percent: 
 
 
 def _siblings(setting: Setting, inputs: Inputs) -> Execution:
-    cpus = setting.cpus
-    if len(cpus) < 2:
-        raise NotPermittedError(_ONE_CPU, fix=_TWO_CPUS)
+    cpus = _several_cpus(setting)
     half = len(cpus) // 2
     near = sorted({*cpus[1:_NEIGHBOURS], *cpus[half : half + _NEIGHBOURS]} - {cpus[0]})
     pairs = list(combinations(cpus, 2)) if len(cpus) <= _ALL_PAIRS else [(cpus[0], other) for other in near]
@@ -361,9 +226,7 @@ def _siblings(setting: Setting, inputs: Inputs) -> Execution:
     siblings = listed_siblings(used)
     if siblings is not None:
         raw["listed"] = [float(second in siblings[first]) for first, second in pairs]
-    accounts = watch.accounts()
-    raw["others"] = [accounts.foreign]
-    return {name: np.array(values, dtype=np.float64) for name, values in raw.items()}, (accounts,)
+    return _with_others(_arrays(raw), watch.accounts())
 
 
 def _gaps(setting: Setting, inputs: Inputs) -> Execution:
@@ -386,8 +249,7 @@ def _gaps(setting: Setting, inputs: Inputs) -> Execution:
 def _repetition(setting: Setting, inputs: Inputs) -> Execution:
     cpu, units = setting.cpus[0], int(2.0 * inputs["cpu.rate"])
     watch = Watch([cpu])
-    found = setting.run("work", setting.duration(4.0), units, "other", cpu)
-    return _with_others(found, watch.accounts())
+    return _with_others(setting.run("work", setting.duration(4.0), units, "other", cpu), watch.accounts())
 
 
 def _timeslice(setting: Setting, inputs: Inputs) -> Execution:
@@ -399,12 +261,6 @@ def _timeslice(setting: Setting, inputs: Inputs) -> Execution:
         watched.append(watch.accounts())
     requested = requested_slice_ns()
     return raw if requested is None else {**raw, "requested_ns": np.array([requested])}, watched
-
-
-def _round_robin(setting: Setting, inputs: Inputs) -> Execution:
-    watch = Watch([setting.cpus[-1]])
-    found = _spin(setting, inputs, 2.4, cpu=setting.cpus[-1], processes=2, policy="rr")
-    return found, (watch.accounts(),)
 
 
 def _demand(setting: Setting, inputs: Inputs) -> Execution:
@@ -419,8 +275,7 @@ def execute_wakeups(setting: Setting, slack_ns: int = 1) -> Execution:
     """Wake-ups by timers that may be late by ``slack_ns``; raw observations as in ``sched.wakeups``."""
     cpu = setting.cpus[0]
     watch = Watch([cpu])
-    found = setting.run("wake", int(500 * setting.scale), _MS, cpu, slack_ns)
-    return _with_others(found, watch.accounts())
+    return _with_others(setting.run("wake", int(500 * setting.scale), _MS, cpu, slack_ns), watch.accounts())
 
 
 def _switching(setting: Setting, _: Inputs) -> Execution:
@@ -439,16 +294,14 @@ def execute_weights(setting: Setting, inputs: Inputs, steps: int = WEIGHT_STEPS)
     return raw, (watch.accounts(),)
 
 
-def _rt_reserve(setting: Setting, inputs: Inputs) -> Execution:
+def _real_time(setting: Setting, inputs: Inputs, seconds: float, policy: str) -> Execution:
     watch = Watch([setting.cpus[-1]])
-    found = _spin(setting, inputs, 3.2, cpu=setting.cpus[-1], processes=2, policy="fifo/other")
+    found = _spin(setting, inputs, seconds, cpu=setting.cpus[-1], processes=2, policy=policy)
     return found, (watch.accounts(),)
 
 
 def _balance(setting: Setting, inputs: Inputs) -> Execution:
-    cpus, raw = setting.cpus, Series()
-    if len(cpus) < 2:
-        raise NotPermittedError(_ONE_CPU, fix=_TWO_CPUS)
+    cpus, raw = _several_cpus(setting), Series()
     if len(cpus) >= _MOST_PROCESSES:
         raise NotPermittedError(
             f"it has no more than {_MOST_PROCESSES} processes, for {len(cpus)} CPUs",
@@ -458,9 +311,8 @@ def _balance(setting: Setting, inputs: Inputs) -> Execution:
     for repetition in range(_REPETITIONS):
         raw |= _prefixed(_spin(setting, inputs, 0.3, cpu=-1, processes=len(cpus) + 1), str(repetition))
     found = setting.run("spread", int(9 * setting.scale), _SPREAD_LIMIT, cpus[0])
-    accounts = watch.accounts()
-    known = {"limit_ns": _SPREAD_LIMIT, "cpus": len(cpus), "others": accounts.foreign}
-    return {**raw, **found, **{name: np.array([float(value)]) for name, value in known.items()}}, (accounts,)
+    known = _arrays({"limit_ns": [_SPREAD_LIMIT], "cpus": [len(cpus)]})
+    return _with_others({**raw, **found, **known}, watch.accounts())
 
 
 def _steal(setting: Setting, _: Inputs) -> Execution:
@@ -477,7 +329,7 @@ def _steal(setting: Setting, _: Inputs) -> Execution:
         "tick": [len(cpus) / os.sysconf("SC_CLK_TCK") / sum(asked)],
         "before": [stolen_ticks()],
     }
-    return {name: np.array(values, dtype=np.float64) for name, values in known.items()}, watched
+    return _arrays(known), watched
 
 
 def _levels(setting: Setting, _: Inputs) -> Execution:
@@ -548,12 +400,12 @@ _EXECUTIONS: dict[str, Callable[[Setting, Inputs], Execution]] = {
     "noise.gaps": _gaps,
     "noise.repetition": _repetition,
     "sched.timeslice": _timeslice,
-    "sched.round_robin": _round_robin,
+    "sched.round_robin": partial(_real_time, seconds=2.4, policy="rr"),
     "sched.demand": _demand,
     "sched.wakeups": lambda setting, _: execute_wakeups(setting),
     "sched.switching": _switching,
     "sched.weights": execute_weights,
-    "sched.rt_reserve": _rt_reserve,
+    "sched.rt_reserve": partial(_real_time, seconds=3.2, policy="fifo/other"),
     "sched.balance": _balance,
     "virt.steal": _steal,
     "mem.levels": _levels,
@@ -584,6 +436,16 @@ def _spin(
 def _with_others(raw: Series, accounts: Accounts, cpus: int = 1) -> Execution:
     """Raw observations with ``others``, the fraction of the time of the watched CPUs that others used."""
     return {**raw, "others": np.array([accounts.foreign / cpus])}, (accounts,)
+
+
+def _arrays(values: Mapping[str, ArrayLike]) -> Series:
+    return {name: np.asarray(each, dtype=np.float64) for name, each in values.items()}
+
+
+def _several_cpus(setting: Setting) -> tuple[int, ...]:
+    if len(setting.cpus) < 2:
+        raise NotPermittedError("this process may use one CPU only", fix="permit it two CPUs, as by `taskset`")
+    return setting.cpus
 
 
 def _prefixed(found: Series, name: str) -> Series:

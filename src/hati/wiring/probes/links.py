@@ -23,7 +23,7 @@ from hati.generate import (
     TaskSet,
 )
 from hati.probing import AddedExperiment, Setting
-from hati.probing.executing import Watch
+from hati.probing.accounts import Watch
 from hati.studies.probe import LINK_METHOD, Experiment, Inputs, remote_link
 
 _HERE, _CLIENT, _SERVER = "here", "client", "server"

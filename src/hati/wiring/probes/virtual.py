@@ -10,7 +10,8 @@ import numpy as np
 from hati.core import FloatArray, InputError, MeasurementError, digest, replace
 from hati.prediction import MeasuredNumber
 from hati.probing import AddedExperiment, KernelProgram, Setting
-from hati.probing.executing import Watch, execute
+from hati.probing.accounts import Watch
+from hati.probing.executing import execute
 from hati.probing.inside import copied, remove
 from hati.studies.probe import (
     INSIDE_METHOD,
