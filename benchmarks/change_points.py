@@ -19,7 +19,7 @@ import numpy as np
 
 from benchmarks.markdown import table
 from hati.core import FloatArray
-from hati.stats import appended, change_points
+from hati.stats import change_points
 
 KINDS = ("normal", "lognormal", "t3", "AR(1) .3", "AR(1) .6", "bimodal")
 SERIES = 1000
@@ -30,7 +30,6 @@ DELAYS = (1, 2, 3, 4, 5, 10)
 LONG = 10_000
 LONG_STEPS = 20
 LONG_CASES = ("flat", "20 steps")
-APPENDED = 50
 
 Found = list[list[int]]
 
@@ -110,19 +109,6 @@ def peers(made: dict[str, FloatArray]) -> dict[str, dict[str, tuple[Found, float
     return answers
 
 
-def append_seconds() -> float:
-    """The median time in s to append one value to ten thousand."""
-    rng = np.random.default_rng(SEED)
-    values = 100.0 + noise("normal", 1, LONG, rng)[0]
-    known = change_points(values[:-APPENDED], np.zeros(LONG - APPENDED, dtype=np.intp))
-    seconds = []
-    for size in range(LONG - APPENDED, LONG):
-        start = time.perf_counter()
-        known = appended(known, values[: size + 1], np.zeros(size + 1, dtype=np.intp))
-        seconds.append(time.perf_counter() - start)
-    return float(np.median(seconds))
-
-
 def near(places: Found, wanted: int, reach: int = 5) -> float:
     return float(np.mean([any(abs(place - wanted) <= reach for place in series) for series in places]))
 
@@ -152,9 +138,6 @@ def result() -> tuple[str, bool]:
     answers = {"Hati": measured(made, ours), **peers(made)}
     told = {name: dict(summary(found)) for name, found in answers.items()}
     rows = [(row, *(told[name].get(row, "") for name in answers)) for row in told["Hati"]]
-    rows.append(
-        ("one value appended to 10,000, seconds", f"{append_seconds():.4f}", *["" for _ in range(len(answers) - 1)])
-    )
     notes = [f"{SERIES:,} series of {SIZE} values a row, noise 2 %, alpha 5 %; of Otava 200 series, of PELT 30."]
     if len(answers) == 1:
         notes.append("The peers are not installed: HATI_PEERS_PYTHON names no interpreter that has them.")

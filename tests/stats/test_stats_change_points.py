@@ -10,9 +10,7 @@ from scipy import stats
 
 from hati.core import FloatArray
 from hati.stats import (
-    ChangePoint,
     Dependence,
-    appended,
     benjamini_hochberg,
     change_points,
     change_size,
@@ -159,17 +157,6 @@ def test_what_comes_back_is_found() -> None:
     found = places(stepped(12, 400, ((190, 5.0), (210, -5.0))))
     assert len(found) == 2
     assert np.abs(np.array(found) - [190, 210]).max() <= 5
-
-
-def test_appended_values_are_told_from_what_was_known() -> None:
-    values = stepped(13, 110, ((60, 5.0), (100, -8.0)))
-    known = change_points(values[:99], alone(99))
-    assert [point.index for point in known] == [60]
-    found = appended(known, values, alone(110))
-    assert found[0] == known[0]
-    assert [point.index for point in found[1:]] == [100]
-    assert appended((), values[:20], alone(20)) == ()
-    assert appended((ChangePoint(95, 0.01),), values[:99], alone(99)) == (ChangePoint(95, 0.01),)
 
 
 def test_the_place_is_that_of_least_squares() -> None:

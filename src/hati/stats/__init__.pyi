@@ -83,7 +83,6 @@ from .levels import ChangePoint as ChangePoint
 from .levels import ChangeSize as ChangeSize
 from .levels import Segments as Segments
 from .levels import alternation as alternation
-from .levels import appended as appended
 from .levels import change_points as change_points
 from .levels import change_size as change_size
 from .levels import detectable_step as detectable_step

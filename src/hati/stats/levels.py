@@ -335,33 +335,6 @@ class _Search(Struct, frozen=True, eq=False):
         return test(self.values[start:stop], _renumbered(self.groups[start:stop]), self.dependence)
 
 
-LONGEST = 1000
-"""The largest number of values since the last change point that are tested."""
-
-
-def appended(
-    known: tuple[ChangePoint, ...], values: FloatArray, groups: Index, alpha: float = 0.05
-) -> tuple[ChangePoint, ...]:
-    """The change points of a series after a value was appended.
-
-    Known change points stay. The values since the last one, at most the last thousand, are tested at alpha divided by
-    the number of such stretches (Bonferroni); this level holds for each look individually.
-    ``change_points`` analyses the whole series again.
-
-    Args:
-        known: the change points of the series before, in order.
-        values: all values, the new one included, shape (n,).
-        groups: the group (machine) of each value, counted from 0, shape (n,).
-        alpha: the level of the whole series.
-    """
-    last = known[-1].index if known else 0
-    stretches = len(known) + max(1, math.ceil((len(values) - last) / LONGEST))
-    start = max(last, len(values) - LONGEST)
-    own = np.unique(groups[start:], return_inverse=True)[1]
-    found = change_points(values[start:], own, alpha / stretches)
-    return (*known, *(ChangePoint(start + one.index, min(1.0, one.p_value * stretches)) for one in found))
-
-
 BLOCKS = 80
 """The number of block means of a run; blocks account for correlation within them."""
 

@@ -244,10 +244,6 @@ class Comparisons(Struct, frozen=True):
         undecided = ChangeVerdict.INCONCLUSIVE in failing and self.count(ChangeVerdict.INCONCLUSIVE)
         return ExitStatus.UNDECIDED if undecided else ExitStatus.OK
 
-    def hidden(self, verdict: ChangeVerdict) -> int:
-        """The number of comparisons with another verdict that have a cluster with this one."""
-        return sum(verdict in row.verdicts and row.change.verdict is not verdict for row in self.rows)
-
 
 _NOTHING = "~"
 WITH_POWER = "with 80 % probability, if the estimate and the noise hold"
