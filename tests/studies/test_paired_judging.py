@@ -9,7 +9,7 @@ from hati.core import Stopping, replace
 from hati.harness import RULES
 from hati.stats import proportion
 from hati.studies.comparison import MEAN, MEDIAN, ChoiceBasis, StatisticChoice, StatisticChoices
-from hati.studies.paired.judging import JudgedPairs, JudgedWithMean, among, judge
+from hati.studies.paired.judging import JudgedPairs, JudgedWithMean, among, judge, slight
 
 ANYTIME = RULES[Stopping.ANYTIME]
 LIMIT = float(np.log(1.05))
@@ -42,12 +42,12 @@ def test_the_statistic_the_tail_and_equality_of_both() -> None:
 def test_what_is_within_the_margin_is_slight_though_the_means_are_not_known_to_be() -> None:
     """A statistic that is .6 % larger in every pair, a tail that varies by 10 %, and a margin of 5 %."""
     own, noise = np.full(20, 0.006), np.random.default_rng(3).normal(0.0, 0.1, 20)
-    slight = judge(own, own + noise, ANYTIME, 0.01, LIMIT)
-    assert slight.p_value is not None
-    assert slight.p_value <= 0.01
-    assert slight.slight
-    assert not slight.same
-    assert not judge(own + 0.1, own + 0.1 + noise, ANYTIME, 0.01, LIMIT).slight
+    within = judge(own, own + noise, ANYTIME, 0.01, LIMIT)
+    assert within.p_value is not None
+    assert within.p_value <= 0.01
+    assert slight(within)
+    assert not within.same
+    assert not slight(judge(own + 0.1, own + 0.1 + noise, ANYTIME, 0.01, LIMIT))
 
 
 def test_a_tail_beside_a_slight_change_is_of_the_tail() -> None:
@@ -55,7 +55,7 @@ def test_a_tail_beside_a_slight_change_is_of_the_tail() -> None:
     tail = judge(own, own + np.random.default_rng(3).normal(0.5, 0.05, 20), ANYTIME, 0.01, LIMIT)
     assert isinstance(tail, JudgedWithMean)
     assert tail.of_tail
-    assert not tail.slight
+    assert not slight(tail)
 
 
 def test_among_several_questions_a_change_is_of_the_tail_where_only_that_is_left() -> None:

@@ -43,7 +43,7 @@ from hati.studies.comparison import (
     StatisticChoices,
 )
 from hati.studies.gate.conclusion import WarmUpCut
-from hati.studies.paired.judging import AnyJudged, PairValues, among, judge
+from hati.studies.paired.judging import AnyJudged, PairValues, among, judge, slight
 from hati.studies.schedule import given_up
 
 
@@ -448,7 +448,7 @@ class GateJudgement(Struct, frozen=True, eq=False, dict=True):
 
     def _slight(self, group: Group) -> bool:
         judged = self.rounds(group, Stage.EXPLORING).judged(self.rule, self.level, self.limit(group))
-        return judged is not None and judged.slight
+        return judged is not None and slight(judged)
 
     def _share(self, group: Group) -> float:
         """The group's part of its benchmark's weight."""
@@ -506,7 +506,7 @@ class TwoStageJudgement(GateJudgement, frozen=True, eq=False, dict=True):
         if whole.same:
             return ChangeVerdict.SAME
         confirmed = again.significant(self.level) and first.judged.estimate * again.judged.estimate > 0.0
-        if confirmed and not whole.slight:
+        if confirmed and not slight(whole):
             return self._direction(group)
         fresh = self.rounds(group, Stage.CONFIRMING).judged(self.rule, self.question.alpha, self.limit(group))
         return ChangeVerdict.SAME if fresh is not None and fresh.same else ChangeVerdict.INCONCLUSIVE
@@ -517,7 +517,7 @@ class TwoStageJudgement(GateJudgement, frozen=True, eq=False, dict=True):
 
     def _to_confirm(self, group: Group, whole: AnyJudged) -> int | None:
         """The rounds that show a change in both stages; each has the root of the power if neither has shown it yet."""
-        if whole.slight:
+        if slight(whole):
             return None
         change = replace(whole, alpha=self.level, limit=0.0)
         if group in self.suspected:

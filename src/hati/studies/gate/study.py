@@ -48,7 +48,7 @@ from hati.studies.gate.rounds import (
     split_pairs,
     unmeasurable,
 )
-from hati.studies.paired.judging import AnyJudged, JudgedWithMean
+from hati.studies.paired.judging import AnyJudged
 from hati.studies.schedule import nothing_paired, paired_round, rounds_begun, tasks_without_run
 
 POWER = 0.8
@@ -125,7 +125,7 @@ def _row(found: GateJudgement, group: Group, reference: Revision, revision: Revi
         q_value=q_value,
         detectable=None if detectable is None else ratio_of(detectable, scale) - 1.0,
         runs_needed=found.rounds_needed(group),
-        of_tail=isinstance(judged, JudgedWithMean) and judged.of_tail,
+        of_tail=judged.of_tail,
     )
     before, after = (_side(found, group, judged, side, which) for side, which in enumerate((reference, revision)))
     stratum = Configuration(group.stratum or {})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Generic, Protocol, TypeVar
+from typing import ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 from msgspec import Struct
@@ -49,6 +49,12 @@ class _Judged(Struct, Generic[Rule], frozen=True, eq=False):
     rule: Rule
     alpha: float
     limit: float
+    of_tail: ClassVar[bool] = False
+
+    @property
+    def leading(self) -> Self:
+        """The test that the report describes."""
+        return self
 
     @property
     def pairs(self) -> int:
@@ -102,11 +108,6 @@ class JudgedPairs(_Judged[StoppingRule], frozen=True, eq=False):
         return self._width(self.rule.one_sided(self.pairs, self.alpha), self.pairs) if self.pairs > 1 else math.inf
 
     @property
-    def leading(self) -> JudgedPairs:
-        """The test that the report describes."""
-        return self
-
-    @property
     def nonzero(self) -> bool:
         """Whether the mean is shown to be on its side of zero, one-sided."""
         return abs(self.estimate) > self.one_sided_width
@@ -115,11 +116,6 @@ class JudgedPairs(_Judged[StoppingRule], frozen=True, eq=False):
     def same(self) -> bool:
         """Whether the mean is shown to be within the margin."""
         return self.looks > 0 and abs(self.estimate) + self.one_sided_width <= self.limit
-
-    @property
-    def slight(self) -> bool:
-        """Whether the difference is shown to be within the margin, however significant it is."""
-        return self.same
 
     def detectable(self, power: float) -> float | None:
         """The size of a mean that this number of pairs finds with that power by the last look alone."""
@@ -173,11 +169,6 @@ class JudgedSigns(_Judged[SignBets], frozen=True, eq=False):
         return max(self.estimate - low, high - self.estimate)
 
     @property
-    def leading(self) -> JudgedSigns:
-        """The test that the report describes."""
-        return self
-
-    @property
     def nonzero(self) -> bool:
         """Whether the difference is shown to be on the mean's side of zero, one-sided."""
         signed = self.differences * math.copysign(1.0, self.estimate)
@@ -188,11 +179,6 @@ class JudgedSigns(_Judged[SignBets], frozen=True, eq=False):
         """Whether the difference is shown to be within the margin, as the mean is."""
         inside = self.looks > 0 and abs(self.estimate) <= self.limit
         return inside and within_by_sign_bets(self.differences, self.limit, self.alpha)
-
-    @property
-    def slight(self) -> bool:
-        """Whether the difference is shown to be within the margin, however significant it is."""
-        return self.same
 
     def detectable(self, power: float) -> float | None:
         """The size of a mean that this number of pairs finds with that power, if the noise is normal."""
@@ -313,11 +299,6 @@ class JudgedWithMean(Struct, frozen=True, eq=False, dict=True):
         """Whether both means are shown to be within the margin."""
         return self._within(self.differences) and self._within(self.means)
 
-    @property
-    def slight(self) -> bool:
-        """Whether the difference is shown to be within the margin; the means need not be known to be the same."""
-        return self._within(self.leading.differences)
-
     def detectable(self, power: float) -> float | None:
         """The size of a mean difference of the statistic that this number of pairs finds with that power."""
         return self.own.detectable(power)
@@ -355,6 +336,11 @@ def judge(
 def among(judged: AnyJudged, questions: float) -> AnyJudged:
     """The judgement among several tests; ``questions`` is Holm's factor."""
     return replace(judged, questions=questions) if isinstance(judged, JudgedWithMean) else judged
+
+
+def slight(judged: AnyJudged) -> bool:
+    """Whether the difference is shown to be within the margin; the means need not be known to be the same."""
+    return tested(judged.leading.differences, judged.rule, judged.alpha, judged.limit).same
 
 
 class PairValues(Struct, frozen=True, eq=False):

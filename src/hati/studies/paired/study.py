@@ -45,7 +45,7 @@ from hati.studies.comparison import (
     ratio_of,
     spread_of,
 )
-from hati.studies.paired.judging import AnyJudged, JudgedPairs, JudgedWithMean, PairValues, among, judge
+from hati.studies.paired.judging import AnyJudged, JudgedPairs, PairValues, among, judge, slight
 from hati.studies.schedule import (
     GIVE_UP_AFTER,
     failure_reasons,
@@ -173,7 +173,7 @@ class _Found(NamedTuple):
     def verdict(self) -> ChangeVerdict:
         if self.judged.same:
             return ChangeVerdict.SAME
-        if self.q_value is None or self.q_value > self.judged.alpha or self.judged.slight:
+        if self.q_value is None or self.q_value > self.judged.alpha or slight(self.judged):
             return ChangeVerdict.INCONCLUSIVE
         if self.judged.estimate * self.judged.strongest <= 0.0:
             return ChangeVerdict.INCONCLUSIVE
@@ -247,7 +247,7 @@ def _row(design: PairedDesign, found: _Found, alpha: float) -> Comparison:
         q_value=found.q_value,
         detectable=None if detectable is None else ratio_of(detectable, scale) - 1.0,
         runs_needed=_needed(found, alpha),
-        of_tail=isinstance(judged, JudgedWithMean) and judged.of_tail,
+        of_tail=judged.of_tail,
     )
     return Comparison(
         " and ".join(names),
@@ -271,7 +271,7 @@ def _needed(found: _Found, alpha: float) -> int | None:
 
 def _side(design: PairedDesign, found: _Found, side: int) -> Side:
     judged, shown = found.judged, found.values
-    if isinstance(judged, JudgedWithMean) and judged.of_tail:
+    if judged.of_tail:
         shown = _values(found.pairs, found.metric, MEAN)
     values = (shown.before, shown.after)[side]
     alone = JudgedPairs(shown.sides[side], design.rule, judged.alpha, judged.limit)
