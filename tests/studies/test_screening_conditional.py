@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hati.core import FloatArray
 from hati.design import Levels
 from hati.space import Option, Space
+from hati.stats import Term
 from hati.studies.screening.changes import Readable
 from hati.studies.screening.conclusion import Effect, EffectScale
 from hati.studies.screening.population import ValidPopulation
@@ -22,11 +23,18 @@ from hati.studies.screening.screening_model import ShownEffects, conditional_eff
 STUDIES = 400
 
 
-def shown(place: Space, levels: Levels, values: FloatArray, effects: Sequence[Effect] = ()) -> ShownEffects:
+def shown(
+    place: Space,
+    levels: Levels,
+    values: FloatArray,
+    effects: Sequence[Effect] = (),
+    judged: Sequence[Term] = (),
+    scale: EffectScale = EffectScale.RAW,
+) -> ShownEffects:
     zeros = np.zeros(len(levels), dtype=np.intp)
-    units = Units(levels, zeros, np.arange(len(levels)), zeros)
-    readable = Readable(values, EffectScale.RAW, 1.0)
-    return ShownEffects(place, ValidPopulation.of(place, 1), units, readable, 0.01, tuple(effects), place.names)
+    units = Units(levels, zeros, np.arange(len(levels)), zeros, np.arange(float(len(levels))) if judged else None)
+    population, readable = ValidPopulation.of(place, 1), Readable(values, scale, 1.0)
+    return ShownEffects(place, population, units, readable, 0.01, tuple(effects), place.names, tuple(judged))
 
 
 def important(options: tuple[str, ...], contrast: float) -> Effect:
@@ -153,3 +161,80 @@ def test_a_change_at_a_setting_is_from_the_mean_there(sizes: tuple[int, int], da
 def test_a_change_at_a_setting_of_few_runs_is_not_of_the_mean_of_all() -> None:
     """At b=1 a setting takes 1,001.5 to 1.5, and three in four runs are at b=0, where nothing matters."""
     fractions(np.array([[5.0, 1000.0], [5.0, 0.0]]), [0, 1, 4, 5] * 4)
+
+
+SIX = "abcdef"
+MAINS: tuple[Term, ...] = tuple((place,) for place in range(len(SIX)))
+
+
+def unbalanced(rng: np.random.Generator, runs: int) -> Levels:
+    """Settings drawn at random: every effect is partially aliased with every other."""
+    return rng.integers(0, 2, (runs, len(SIX)), dtype=np.int16)
+
+
+@given(seed=st.integers(0, 2**32 - 1), runs=st.integers(24, 48), more=st.sets(st.sampled_from(["cd", "ef", "be"])))
+@settings(max_examples=60, deadline=None)
+def test_the_mean_over_the_settings_of_a_found_interaction_is_the_effect_that_is_shown(
+    seed: int, runs: int, more: set[str]
+) -> None:
+    """In any design, and although only two of the six options are shown."""
+    rng = np.random.default_rng(seed)
+    levels = unbalanced(rng, runs)
+    values = rng.standard_normal(runs) + (2.0 * levels - 1.0) @ rng.standard_normal(len(SIX))
+    judged = (*MAINS, (0, 1), *(tuple(map(SIX.index, pair)) for pair in sorted(more)))
+    effects = [important(options, 1.0) for options in (("a",), ("b",), ("a", "b"))]
+    found = shown(switches(SIX), levels, values, effects, judged, EffectScale.LOG)
+    fit = found.fit(judged)
+    if all(map(fit.determines, judged)):
+        for name, other in ("ab", "ba"):
+            at = effects_at(found, name, [other])
+            assert np.mean([np.log1p(each.relative) for each in at]) == pytest.approx(
+                fit.effect(found.term(name)).estimate, abs=1e-9
+            )
+
+
+def covered(studies: int, found: bool) -> float:
+    """How often the intervals of an effect at both settings hold it, in designs where half of the options are shown.
+
+    The others act too, by less than what is found: 24 runs, noise of 1, effects of 1.6, 1.2 and 0.8.
+    """
+    rng = np.random.default_rng(11)
+    place, pair, size = switches(SIX), ("a", "b"), 0.6 if found else 0.1
+    effects = [important((name,), 1.6) for name in "abc"] + ([important(pair, 0.6)] if found else [])
+    judged = (*MAINS, (0, 1)) if found else MAINS
+    held = [0, 0]
+    for _ in range(studies):
+        levels = unbalanced(rng, 24)
+        signs = 2.0 * levels - 1.0
+        values = signs @ [0.8, 0.8, 0.6, 0.6, 0.4, 0.4] + size * signs[:, 0] * signs[:, 1] + rng.standard_normal(24)
+        for each in effects_at(shown(place, levels, values, effects, judged, EffectScale.LOG), "a", ["b"]):
+            truth = 2.0 * (0.8 + (size if each.at["b"] else -size))
+            assert each.interval is not None
+            low, high = np.log1p(each.interval)
+            held[0] += 1
+            held[1] += bool(low <= truth <= high)
+    return held[1] / held[0]
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("found", [True, False])
+def test_intervals_at_settings_hold_the_effect_although_other_options_act(found: bool) -> None:
+    """Three standard errors of the mean of correlated pairs around 95 %."""
+    assert 0.91 <= covered(300, found) <= 0.99
+
+
+@pytest.mark.statistical
+@pytest.mark.acceptance
+@pytest.mark.parametrize("found", [True, False])
+def test_intervals_at_settings_hold_the_effect_in_95_of_100_studies(found: bool) -> None:
+    assert 0.935 <= covered(3_000, found) <= 0.965
+
+
+def test_few_runs_say_nothing_about_interactions_that_were_not_found() -> None:
+    """Two degrees of freedom are left: an interval by them holds any interaction."""
+    rng = np.random.default_rng(4)
+    place, levels = switches("abcd"), np.array([*product(range(2), repeat=3)], dtype=np.int16)
+    levels = np.column_stack([levels, levels.sum(axis=1) % 2]).astype(np.int16)
+    values = (2.0 * levels - 1.0) @ [2.0, 1.0, 0.5, 0.2] + 0.1 * rng.standard_normal(8)
+    mains = [important((name,), 2.0) for name in "ab"]
+    assert conditional_effects(shown(place, levels, values, mains, ((0,), (1,), (2,), (3,)))) == ()

@@ -149,6 +149,7 @@ class ModelScreening(DesignedScreening[ModelChoice], frozen=True, dict=True):
             self.relevant,
             conclusion.effects,
             conclusion.ranking,
+            tuple(judged.analysis.judged.places),
         )
         followed = replace(
             conclusion,

@@ -154,7 +154,8 @@ class ShownEffects(Struct, frozen=True, eq=False, dict=True):
     """The shown ``effects`` of a conclusion (important, or important or aliased), with the data that estimate them.
 
     ``readable`` holds the runs' values, from which those of the ``units`` are computed. ``ranking`` orders the options,
-    ``relevant`` is the fraction that matters, and means are taken over a ``population``.
+    ``relevant`` is the fraction that matters, and means are taken over a ``population``. ``judged`` are the terms of
+    the model that estimates the effects; empty for a fraction, where they would leave no degrees of freedom.
     """
 
     space: Space
@@ -164,6 +165,7 @@ class ShownEffects(Struct, frozen=True, eq=False, dict=True):
     relevant: float
     effects: tuple[Effect, ...]
     ranking: tuple[str, ...]
+    judged: tuple[Term, ...] = ()
 
     @cached_property
     def options(self) -> tuple[str, ...]:
@@ -245,6 +247,7 @@ class ShownEffects(Struct, frozen=True, eq=False, dict=True):
 
 _CHANGED = 0.5
 """An interaction is excluded if no effect can change by this fraction of itself between the settings."""
+_FEWEST_DF = 3
 _TWO_LEVEL = 2
 _MOST = 9
 """The most combinations of two other options' settings that are shown."""
@@ -253,10 +256,11 @@ _MOST = 9
 def conditional_effects(shown: ShownEffects) -> tuple[ConditionalEffect, ...]:
     """The effects of shown options at the settings of others that they may depend on, the default's settings first.
 
-    They are estimated by least squares on the shown options, the shown interactions and the interaction in question.
-    For each option, this is the found interaction with the largest effect, or one of three options that contains it;
-    else the interaction, if not excluded, with the most important option. Effects that the runs cannot estimate are
-    left out.
+    They are estimated by least squares on the terms that estimate the effects and on the interaction in question: the
+    mean of an effect over the settings of an option that it depends on is then the effect itself.
+
+    The interaction is the found one with the largest effect, or one of three options that contains it; else the one, if
+    not excluded, with the most important option. Effects that the runs cannot estimate are left out.
     """
     found: list[ConditionalEffect] = []
     for name in shown.options:
@@ -269,7 +273,8 @@ def effects_at(shown: ShownEffects, name: str, given: Sequence[str]) -> tuple[Co
     """The effects of an option at each combination of settings of given ones.
 
     Empty if the runs cannot estimate the interactions, or exclude one that was not found: the 95 % interval of the
-    change of the effect between two settings stays below half of the effect itself, or below the relevant size.
+    change of the effect between two settings stays below half of the effect itself, or below the relevant size. Also
+    empty for one that was not found if fewer than three degrees of freedom are left: they exclude nothing.
     """
     subsets = (some for size in range(len(given) + 1) for some in combinations(given, size))
     main, *interactions = (shown.term(name, *some) for some in subsets)
@@ -282,7 +287,7 @@ def effects_at(shown: ShownEffects, name: str, given: Sequence[str]) -> tuple[Co
         _difference(shown, fit, (main, *interactions), name, dict(zip(given, at, strict=True))) for at in ats
     ]
     found = interactions[-1] in shown.interactions
-    if not found and _excluded(fit, [each.weights for each in differences], shown.limit):
+    if not found and (fit.df < _FEWEST_DF or _excluded(fit, [each.weights for each in differences], shown.limit)):
         return ()
     changes = [shown.change(fit.difference(each.weights, len(option.settings) - 1, each.base)) for each in differences]
     return tuple(
@@ -328,11 +333,12 @@ def _partners(shown: ShownEffects, name: str) -> list[tuple[str, ...]]:
 
 
 def _chosen(shown: ShownEffects, main: Term, given: Sequence[str], interactions: Sequence[Term]) -> tuple[Term, ...]:
-    """The terms of the model, without shown interactions that are aliased with one in question."""
-    mains = dict.fromkeys((main, *map(shown.term, (*given, *shown.options))))
-    with_others = dict.fromkeys([*shown.interactions, *([shown.term(*given)] if len(given) > 1 else [])])
+    """The terms of the model, without interactions that are aliased with one in question."""
+    mains = [main, *map(shown.term, (*given, *shown.options)), *(term for term in shown.judged if len(term) == 1)]
+    pairs = [*shown.interactions, *(term for term in shown.judged if len(term) > 1)]
+    with_others = dict.fromkeys([*pairs, *([shown.term(*given)] if len(given) > 1 else [])])
     others = [term for term in with_others if not any(shown.aliased(term, own) for own in interactions)]
-    return (*mains, *others, *interactions)
+    return tuple(dict.fromkeys([*mains, *others, *interactions]))
 
 
 def _cells(shown: ShownEffects, terms: Sequence[Term], name: str, at: Mapping[str, int]) -> dict[Term, FloatArray]:
