@@ -19,7 +19,7 @@ from scipy.stats import binom
 from simulated_subject import BENCHMARK, LATENCY
 
 from hati.campaign import campaign
-from hati.core import Budget, Configuration, Evidence, InputError, Setting, StudyId, Task, replace
+from hati.core import Budget, Configuration, Evidence, InputError, Setting, StudyId, Task, generator, replace
 from hati.design import Model, from_levels, levels
 from hati.space import Option, Space, enumerate_configurations, parse_formula
 from hati.studies.screening import EffectScale, ModelChoice, choose_optimal
@@ -103,9 +103,10 @@ def confirming(kind: str, start: Screened, seed: int = 1, **others: int) -> Conf
     return Confirming(study, "simulated", BENCHMARK, LATENCY, "1", SPACES[kind], start, **others)
 
 
-def concluded(study: Confirming, third: float, rng: np.random.Generator, noise: float = NOISE) -> ValidationConclusion:
+def concluded(study: Confirming, third: float, noise: float = NOISE) -> ValidationConclusion:
     def value(task: Task) -> dict[str, list[float]]:
-        return {"latency": [math.exp(log_value(task.configuration, third) + 0.05 + noise * rng.standard_normal())]}
+        error = noise * generator(1, task.id).standard_normal()
+        return {"latency": [math.exp(log_value(task.configuration, third) + 0.05 + error)]}
 
     return campaign(study, FakeEngine(value), MemoryStore(), Budget(runs=study.budget))
 
@@ -126,7 +127,7 @@ def simulated(kind: str, runs: int, third: float, studies: int, repetitions: int
     for seed in range(studies):
         rng = np.random.default_rng(5000 + seed)
         start = screened(kind, runs, third, rng, repetitions=repetitions)
-        found = concluded(confirming(kind, start, seed), third, rng)
+        found = concluded(confirming(kind, start, seed), third)
         assert found.prediction is not None
         assert found.prediction.p_value is not None
         doubted += found.prediction.p_value <= 0.05
@@ -185,7 +186,7 @@ def test_before_a_run_nothing_is_said_of_predictions() -> None:
 
 def test_what_the_space_cannot_tell_apart_is_named() -> None:
     rng = np.random.default_rng(1)
-    found = concluded(confirming("nested", screened("nested", 40, 0.0, rng)), 0.0, rng)
+    found = concluded(confirming("nested", screened("nested", 40, 0.0, rng)), 0.0)
     assert any("a:algo" in a.statement and a.result is Result.ASSUMED for a in found.assumptions)
     assert ("a", "algo") not in {effect.options for effect in found.effects}
 
@@ -198,7 +199,7 @@ def test_an_effect_that_is_nothing_is_refuted_and_one_in_doubt_is_not() -> None:
         claimed = Screened(
             start.study, start.runs, start.scale, (("d",),), ((),), start.relevant, start.typical, start.predicting
         )
-        found = concluded(confirming("multi-level", claimed), 0.0, rng, noise)
+        found = concluded(confirming("multi-level", claimed), 0.0, noise)
         assert next(effect for effect in found.effects if effect.options == ("d",)).result is result
 
 
@@ -206,9 +207,9 @@ def test_runs_that_would_decide_are_no_more_than_there_are_new_configurations() 
     rng = np.random.default_rng(2)
     start = screened("multi-level", 44, 0.0, rng, 0.05)
     claimed = replace(start, important=(("d",),), aliases=((),), sizes=())
-    for relevant, possible in ((0.036, True), (0.012, False)):
+    for relevant, possible in ((0.036, True), (0.02, False)):
         study = confirming("multi-level", replace(claimed, relevant=relevant))
-        found = concluded(study, 0.0, np.random.default_rng(3), 0.05)
+        found = concluded(study, 0.0, 0.05)
         assert found.in_doubt == (("d",),)
         assert (found.runs_needed is not None) is possible
         impossible = "more runs cannot decide: about " in (answer := validation_answer(found))
@@ -218,7 +219,7 @@ def test_runs_that_would_decide_are_no_more_than_there_are_new_configurations() 
             f"each new configuration once, and {left} of {study.unmeasured} are left; a longer" in answer
         )
         assert "table" not in answer
-        table = concluded(replace(study, repeats=1), 0.0, np.random.default_rng(3), 0.05)
+        table = concluded(replace(study, repeats=1), 0.0, 0.05)
         assert impossible is (f"the table has {study.unmeasured} configurations more" in validation_answer(table))
 
 
@@ -254,7 +255,7 @@ def test_an_effect_of_more_options_than_were_asked_for_is_no_effect_up_to_their_
         sizes=(),
         predicting=tuple(named for named in whole.predicting if len(named) < 3),
     )
-    found = concluded(confirming("multi-level", start, order=2), 0.04, rng, noise=0.005)
+    found = concluded(confirming("multi-level", start, order=2), 0.04, noise=0.005)
     assumptions = {a.statement: a for a in found.assumptions}
     larger = assumptions["no effects of more than 2 options are active but the important ones"]
     assert (larger.result, "b:c:d" in larger.detail) == (Result.REFUTED, True)
@@ -298,10 +299,9 @@ def of_grid(place: Space, start: Screened, **others: int) -> Confirming:
 
 
 def grid_confirmed(study: Confirming) -> ValidationConclusion:
-    rng = np.random.default_rng(4)
-
     def value(task: Task) -> dict[str, list[float]]:
-        return {"latency": [math.exp(grid_log(task.configuration) + 0.01 * rng.standard_normal())]}
+        error = 0.01 * generator(1, task.id).standard_normal()
+        return {"latency": [math.exp(grid_log(task.configuration) + error)]}
 
     return campaign(study, FakeEngine(value), MemoryStore(), Budget(runs=study.budget))
 

@@ -105,7 +105,7 @@ class Augmenting(ValidationBase, frozen=True, kw_only=True, dict=True):
         added = from_levels(self.augmentation.levels[len(self.screened.runs) :], self.space)
         made = Counter(from_levels(self.screened.runs.levels, self.space))
         tasks = list[Task]()
-        for place in generator(self.id.seed, STAGE, "order").permutation(len(added)):
+        for place in self.id.order(STAGE).permutation(len(added)):
             configuration = added[int(place)]
             tasks.append(self.task(STAGE, configuration, made[configuration]))
             made[configuration] += 1

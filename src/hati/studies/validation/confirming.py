@@ -326,7 +326,7 @@ class Confirming(ValidationBase, frozen=True, dict=True):
     def tasks(self) -> tuple[Task, ...]:
         """All runs, in random order: one block."""
         every = from_levels(self.chosen.levels, self.space)
-        order = generator(self.id.seed, STAGE, "order").permutation(len(every))
+        order = self.id.order(STAGE).permutation(len(every))
         return tuple(self.task(STAGE, every[int(place)], 0) for place in order)
 
     def plan(self, evidence: Evidence) -> Plan:

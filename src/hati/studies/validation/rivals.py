@@ -187,7 +187,7 @@ def follow_up(
     stage: str,
     repeats: float,
 ) -> tuple[Configuration, ...]:
-    """The configurations, in the order of the runs, of the smallest follow-up that is expected to be enough.
+    """The configurations of the smallest follow-up that is expected to be enough, the best ones first.
 
     Runs vary the options that are in any of the models; all others keep their default, so that nothing else changes
     within a follow-up. If eight runs or more are left, four are kept for surprises.
@@ -198,7 +198,7 @@ def follow_up(
         question: about the runs.
         space: the options.
         most: the largest number of runs.
-        seed: for candidates, starts and the order.
+        seed: for candidates and starts.
         stage: the follow-up's name.
         repeats: the largest useful number of runs of a configuration.
 
@@ -223,7 +223,7 @@ def follow_up(
     most = most if each is None else min(most, len(candidates))
     size = _enough(found, one_by_one(found, most, each), models, question)
     best = discriminating_runs(found, size, random, starts=2, most_each=each)
-    return tuple(candidates[best.rows[int(place)]] for place in random.permutation(size))
+    return tuple(candidates[row] for row in best.rows)
 
 
 def _enough(found: Predictions, rows: list[int], models: EffectModels, question: ModelQuestion) -> int:

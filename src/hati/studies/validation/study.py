@@ -286,7 +286,8 @@ class Validation(ValidationBase, frozen=True, dict=True):
             return ()  # no runs are left that could discriminate them
         made = Counter(row.tobytes() for row in runs.levels)
         tasks = list[Task]()
-        for configuration in chosen:
+        for place in self.id.order(stage).permutation(len(chosen)):
+            configuration = chosen[int(place)]
             key = self.levels((configuration,))[0].tobytes()
             tasks.append(self.task(stage, configuration, made[key]))
             made[key] += 1
@@ -304,7 +305,7 @@ class Validation(ValidationBase, frozen=True, dict=True):
         aliases = [self.term(alias) for others in self._aliases() for alias in others]
         again = Replication.NONE if self.repeats <= 1 else Replication.ALLOWED
         rows = settling_runs(self.space, runs, model, doubts, aliases, left, rng, again)
-        return tuple(from_levels(rows[rng.permutation(len(rows))], self.space))
+        return tuple(from_levels(rows, self.space))
 
     def _extended(self, runs: Runs, made: Evidence) -> Runs:
         later = self.measured(made)
