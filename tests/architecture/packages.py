@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
+
+from forked import Ended, Server
 
 PAGES = Path(__file__).resolve().parents[2] / "docs" / "how-to"
 
@@ -29,15 +29,14 @@ def write_entry_points(folder: Path, group: str, points: str) -> None:
     (about / "entry_points.txt").write_text(f"[{group}]\n" + points.replace('"', ""))
 
 
-def hati(package: Path, project: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """A command where a package is installed."""
-    paths = os.pathsep.join(filter(None, [str(package), os.environ.get("PYTHONPATH", "")]))
-    own = {"PYTHONPATH": paths, "HATI_LOCK": str(project / "lock"), "COLUMNS": "100"}
-    return subprocess.run(
-        [sys.executable, "-m", "hati", *words],
-        cwd=project,
-        env={**os.environ, **own},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+class Hati:
+    """Runs the program where a package is installed; ``server`` forks it."""
+
+    def __init__(self, server: Server, results: Path) -> None:
+        self._server, self._results = server, results
+
+    def __call__(self, package: Path, project: Path, *words: str) -> Ended:
+        """A command in the folder of a project."""
+        paths = os.pathsep.join(filter(None, [str(package), os.environ.get("PYTHONPATH", "")]))
+        own = {"PYTHONPATH": paths, "HATI_LOCK": str(project / "lock"), "COLUMNS": "100"}
+        return self._server.run(words, project, {**os.environ, **own}, self._results)

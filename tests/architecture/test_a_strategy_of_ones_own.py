@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from packages import hati, installed, write_entry_points
+from packages import Hati, installed, write_entry_points
 
 from hati.steering import Requirements
 from hati.store import open_store
@@ -45,28 +45,28 @@ def chosen(project: Path) -> list[str | None]:
     return [attempt.choice for attempt in sorted(attempts, key=lambda attempt: attempt.began)]
 
 
-def test_a_worker_names_it(package: Path, project: Path) -> None:
-    assert "<fair|oldest|newest|large-first>" in hati(package, project, "worker", "--help").stdout
-    assert "large-first" not in hati(project, project, "worker", "--help").stdout
+def test_a_worker_names_it(hati: Hati, package: Path, project: Path) -> None:
+    assert "<fair|oldest|newest|large-first>" in hati(package, project, "worker", "--help").out
+    assert "large-first" not in hati(project, project, "worker", "--help").out
     hati(package, project, "worker", "--once", "--strategy", "large-first")
     assert chosen(project)[0] == "needs 2 CPUs"
 
 
-def test_the_default_takes_what_was_released_first(package: Path, project: Path) -> None:
+def test_the_default_takes_what_was_released_first(hati: Hati, package: Path, project: Path) -> None:
     hati(package, project, "worker", "--once")
     assert chosen(project)[0] == "released first"
 
 
-def test_one_that_is_unknown_is_named(project: Path) -> None:
+def test_one_that_is_unknown_is_named(hati: Hati, project: Path) -> None:
     unknown = hati(project, project, "worker", "--once", "--strategy", "newset")
-    assert (unknown.returncode, "there is no strategy 'newset'; did you mean 'newest'?" in unknown.stderr) == (2, True)
+    assert (unknown.status, "there is no strategy 'newset'; did you mean 'newest'?" in unknown.err) == (2, True)
 
 
 @pytest.mark.parametrize(
     "decision", ["99", "SteeringDecision([1], 'x')", "SteeringDecision(1, 5)", "SteeringDecision(None, None)"]
 )
 def test_a_wrong_decision_names_its_strategy(
-    project: Path, tmp_path_factory: pytest.TempPathFactory, decision: str
+    hati: Hati, project: Path, tmp_path_factory: pytest.TempPathFactory, decision: str
 ) -> None:
     site = tmp_path_factory.mktemp("wrong")
     code = (
@@ -75,14 +75,14 @@ def test_a_wrong_decision_names_its_strategy(
     (site / "wrong.py").write_text(code)
     write_entry_points(site, "hati.strategies", "wrong = wrong:other\n")
     wrong = hati(site, project, "worker", "--once", "--strategy", "wrong")
-    assert (wrong.returncode, "the strategy 'wrong' chose " in wrong.stderr) == (2, True), wrong.stderr
+    assert (wrong.status, "the strategy 'wrong' chose " in wrong.err) == (2, True), wrong.err
 
 
-def test_one_with_a_name_of_hati_is_named(project: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_one_with_a_name_of_hati_is_named(hati: Hati, project: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     site = tmp_path_factory.mktemp("taken")
     (site / "taken.py").write_text("def other(queues, under_way, client):\n    raise AssertionError\n")
     write_entry_points(site, "hati.strategies", "newest = taken:other\n")
     taken = hati(site, project, "worker", "--once", "--strategy", "newest")
-    assert (taken.returncode, "'newest' of taken:other has the name of one of Hati's" in taken.stderr) == (2, True)
+    assert (taken.status, "'newest' of taken:other has the name of one of Hati's" in taken.err) == (2, True)
     hati(site, project, "worker", "--once")
     assert chosen(project)[0] == "released first"

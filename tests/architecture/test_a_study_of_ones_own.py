@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
 from msgspec import Struct
-from packages import hati, installed, write_entry_points
+from packages import Hati, installed, write_entry_points
 
 from hati.testing.conformance import StudyTypeConformance
 from hati.wiring.study_types import AnyStudyType
@@ -37,44 +40,49 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_it_is_a_command_like_others(package: Path, project: Path) -> None:
-    assert re.search(
-        r"Measure.*\n  spread +Show how far .*\n.*Decide", hati(package, project, "--help").stdout, re.DOTALL
-    )
-    told = hati(package, project, "spread", "--help").stdout
+def test_it_is_a_command_like_others(hati: Hati, package: Path, project: Path) -> None:
+    assert re.search(r"Measure.*\n  spread +Show how far .*\n.*Decide", hati(package, project, "--help").out, re.DOTALL)
+    told = hati(package, project, "spread", "--help").out
     for flag in ("--runs", "--benchmark", "--seed", "--fresh", "--dry-run", "--store", "--report", "--format"):
         assert flag in told
     planned = hati(package, project, "spread", "--runs", "3", "--dry-run", "--format", "json")
-    assert len(json.loads(planned.stdout)["tasks"]) == 3, planned.stderr
+    assert len(json.loads(planned.out)["tasks"]) == 3, planned.err
     made = hati(package, project, "spread", "--runs", "3", "--format", "json", "--report", "html=page.html")
-    assert made.returncode == 0, made.stderr
-    assert set(json.loads(made.stdout)) == {"format", "study", "fastest", "slowest"}
-    schema = hati(package, project, "studies", "--schema", "spread").stdout
-    Draft202012Validator(json.loads(schema)).validate(json.loads(made.stdout))
+    assert made.status == 0, made.err
+    assert set(json.loads(made.out)) == {"format", "study", "fastest", "slowest"}
+    schema = hati(package, project, "studies", "--schema", "spread").out
+    Draft202012Validator(json.loads(schema)).validate(json.loads(made.out))
     assert "Spread of runs" in (project / "page.html").read_text()
     again = hati(package, project, "spread", "--runs", "3", "--format", "json")
-    assert (again.stdout, "was measured before" in again.stderr) == (made.stdout, True)
+    assert (again.out, "was measured before" in again.err) == (made.out, True)
     wrong = hati(package, project, "spread", "--runs", "1")
-    assert (wrong.returncode, "--runs" in wrong.stderr) == (2, True)
+    assert (wrong.status, "--runs" in wrong.err) == (2, True)
 
 
-def test_it_is_listed_and_reported(package: Path, project: Path) -> None:
-    assert hati(package, project, "spread").returncode == 0
-    [listed] = json.loads(hati(package, project, "studies", "--format", "json").stdout)["rows"]
+def test_a_process_that_loads_the_program_has_it(package: Path, project: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(package), os.environ.get("PYTHONPATH", "")])}
+    words = (sys.executable, "-m", "hati", "spread", "--runs", "3", "--dry-run", "--format", "json")
+    made = subprocess.run(words, cwd=project, env=environment, capture_output=True, text=True, check=True)
+    assert len(json.loads(made.stdout)["tasks"]) == 3
+
+
+def test_it_is_listed_and_reported(hati: Hati, package: Path, project: Path) -> None:
+    assert hati(package, project, "spread").status == 0
+    [listed] = json.loads(hati(package, project, "studies", "--format", "json").out)["rows"]
     assert (listed["command"], listed["runs"]) == ("spread", 5)
     told = hati(package, project, "report", "--study", "spread")
-    assert "times as long as the fastest" in told.stdout, told.stderr
+    assert "times as long as the fastest" in told.out, told.err
     without = hati(project, project, "report", "--study", "spread")
-    assert (without.returncode, without.stdout) == (2, "")
-    assert "it is a 'spread'; install the package that adds this kind of study" in without.stderr
+    assert (without.status, without.out) == (2, "")
+    assert "it is a 'spread'; install the package that adds this kind of study" in without.err
 
 
-def test_one_that_cannot_be_loaded_disturbs_no_other(package: Path, project: Path, tmp_path: Path) -> None:
+def test_one_that_cannot_be_loaded_disturbs_no_other(hati: Hati, package: Path, project: Path, tmp_path: Path) -> None:
     write_entry_points(tmp_path, "hati.studies", "broken = nowhere:Broken\n")
     told = hati(tmp_path, project, "--help")
-    assert (told.returncode, "Measure" in told.stdout) == (0, True)
-    assert "the study 'broken' of nowhere:Broken cannot be used: ModuleNotFoundError" in told.stderr
-    assert hati(tmp_path, project, "run", "--budget", "2").returncode == 0
+    assert (told.status, "Measure" in told.out) == (0, True)
+    assert "the study 'broken' of nowhere:Broken cannot be used: ModuleNotFoundError" in told.err
+    assert hati(tmp_path, project, "run", "--budget", "2").status == 0
 
 
 @pytest.mark.parametrize(
@@ -95,7 +103,12 @@ def test_one_that_cannot_be_loaded_disturbs_no_other(package: Path, project: Pat
     ],
 )
 def test_one_that_is_of_no_use_is_named(
-    package: Path, project: Path, tmp_path_factory: pytest.TempPathFactory, change: tuple[str, str], message: str
+    hati: Hati,
+    package: Path,
+    project: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    change: tuple[str, str],
+    message: str,
 ) -> None:
     wrong = tmp_path_factory.mktemp("wrong")
     source = (package / "spread.py").read_text()
@@ -103,9 +116,9 @@ def test_one_that_is_of_no_use_is_named(
     (wrong / "spread.py").write_text(source.replace(*change))
     write_entry_points(wrong, "hati.studies", "spread = spread:SpreadType\n")
     told = hati(wrong, project, "--help")
-    assert (told.returncode, "Measure" in told.stdout, "spread" in told.stdout) == (0, True, False)
-    assert message in told.stderr
-    assert hati(wrong, project, "spred").returncode == 2
+    assert (told.status, "Measure" in told.out, "spread" in told.out) == (0, True, False)
+    assert message in told.err
+    assert hati(wrong, project, "spred").status == 2
 
 
 @pytest.mark.parametrize(
@@ -119,7 +132,12 @@ def test_one_that_is_of_no_use_is_named(
     ],
 )
 def test_a_mistake_of_one_is_an_error_that_says_how_to_correct_it(
-    package: Path, project: Path, tmp_path_factory: pytest.TempPathFactory, change: tuple[str, str], message: str
+    hati: Hati,
+    package: Path,
+    project: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    change: tuple[str, str],
+    message: str,
 ) -> None:
     wrong = tmp_path_factory.mktemp("wrong")
     source = (package / "spread.py").read_text()
@@ -127,8 +145,8 @@ def test_a_mistake_of_one_is_an_error_that_says_how_to_correct_it(
     (wrong / "spread.py").write_text(source.replace(*change))
     write_entry_points(wrong, "hati.studies", "spread = spread:SpreadType\n")
     told = hati(wrong, project, "spread", "--format", "json")
-    assert (told.returncode, told.stdout) == (2, "")
-    assert message in " ".join(told.stderr.split())
+    assert (told.status, told.out) == (2, "")
+    assert message in " ".join(told.err.split())
 
 
 class TestSpread(StudyTypeConformance):

@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from packages import hati, installed, write_entry_points
+from packages import Hati, installed, write_entry_points
 
 from hati.core import Benchmark, Configuration, Job, Metric, Reader, ReaderKind, StudyId, Task, Workload
 from hati.engine import EngineSetup
@@ -36,22 +36,22 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     "words", [("run", "--budget", "2"), ("compare", "main", "main", "--budget", "16", "--fail-on", "none")]
 )
-def test_a_project_names_it(package: Path, tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_a_project_names_it(hati: Hati, package: Path, tmp_path: Path, words: tuple[str, ...]) -> None:
     (tmp_path / "hati.toml").write_text(PROJECT)
     made = hati(package, tmp_path, *words, "--format", "json")
-    assert made.returncode == 0, made.stderr
-    assert '"mean": 1.0' in json.dumps(json.loads(made.stdout))
+    assert made.status == 0, made.err
+    assert '"mean": 1.0' in json.dumps(json.loads(made.out))
     without = hati(tmp_path, tmp_path, *words, "--fresh")
-    assert (without.returncode, without.stdout) == (2, "")
-    assert "hati.toml:3:10: there is no engine 'pinned'" in without.stderr
+    assert (without.status, without.out) == (2, "")
+    assert "hati.toml:3:10: there is no engine 'pinned'" in without.err
 
 
-def test_one_that_cannot_be_loaded_is_named(tmp_path: Path) -> None:
+def test_one_that_cannot_be_loaded_is_named(hati: Hati, tmp_path: Path) -> None:
     write_entry_points(tmp_path, "hati.engines", "pinned = nowhere:engine\n")
     (tmp_path / "hati.toml").write_text(PROJECT)
     wrong = hati(tmp_path, tmp_path, "run", "--budget", "2")
-    assert (wrong.returncode, wrong.stdout) == (2, "")
-    assert "the engine 'pinned' of nowhere:engine cannot be used: ModuleNotFoundError" in wrong.stderr
+    assert (wrong.status, wrong.out) == (2, "")
+    assert "the engine 'pinned' of nowhere:engine cannot be used: ModuleNotFoundError" in wrong.err
 
 
 class TestPinned(EngineConformance):

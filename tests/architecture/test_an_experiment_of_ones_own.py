@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from packages import PAGES, hati, write_entry_points
+from packages import PAGES, Hati, write_entry_points
 
 PAGE = "add-an-experiment.md"
 TASK_SET = """\
@@ -44,11 +44,11 @@ def test_the_page_names_both_groups() -> None:
     assert '[project.entry-points."hati.tasks"]\npipe = "pipes:Pipe"' in text
 
 
-def test_its_experiment_is_measured_and_its_result_reused(package: Path, tmp_path: Path) -> None:
+def test_its_experiment_is_measured_and_its_result_reused(hati: Hati, package: Path, tmp_path: Path) -> None:
     for reused in (False, True):
         made = hati(package, tmp_path, "probe", "kernel", "clock", "--quick", "--format", "json")
-        assert made.returncode == 0, made.stderr
-        found = {each["experiment"]: each for each in json.loads(made.stdout)["experiments"]}
+        assert made.status == 0, made.err
+        found = {each["experiment"]: each for each in json.loads(made.out)["experiments"]}
         assert set(found) == {"clock.reading", "kernel.pipe"}
         one = found["kernel.pipe"]
         assert (one["method"], one["reused"]) == ("pipe-1", reused)
@@ -57,20 +57,20 @@ def test_its_experiment_is_measured_and_its_result_reused(package: Path, tmp_pat
         assert 0.05 < pipe["interval"][0] <= pipe["value"] <= pipe["interval"][1] < 1e4
     assert not [*tmp_path.glob("tmp*")], "it cleans up"
     without = hati(tmp_path, tmp_path, "probe", "kernel")
-    assert "there is no experiment or domain 'kernel'" in without.stderr
+    assert "there is no experiment or domain 'kernel'" in without.err
 
 
-def test_its_kind_of_task_is_run_and_drawn(package: Path, tmp_path: Path) -> None:
+def test_its_kind_of_task_is_run_and_drawn(hati: Hati, package: Path, tmp_path: Path) -> None:
     (tmp_path / "set.yaml").write_text(TASK_SET)
     made = hati(package, tmp_path, "probe", "run", "set.yaml", "--format", "json")
-    assert made.returncode == 0, made.stderr
-    (sensor,) = json.loads(made.stdout)["sensors"]
+    assert made.status == 0, made.err
+    (sensor,) = json.loads(made.out)["sensors"]
     assert (sensor["task"], sensor["observations"]) == ("bytes", 3)
     drawn = hati(package, tmp_path, "probe", "draw", "set.yaml")
-    assert ">pipe<" in drawn.stdout
-    assert "ends" not in drawn.stdout
+    assert ">pipe<" in drawn.out
+    assert "ends" not in drawn.out
     without = hati(tmp_path, tmp_path, "probe", "run", "set.yaml")
-    assert (without.returncode, "unknown `do`: pipe" in without.stderr) == (2, True)
+    assert (without.status, "unknown `do`: pipe" in without.err) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -84,12 +84,12 @@ def test_its_kind_of_task_is_run_and_drawn(package: Path, tmp_path: Path) -> Non
     ],
 )
 def test_its_broken_tasks_have_their_place(
-    package: Path, tmp_path: Path, before: str, after: str, place: str, message: str
+    hati: Hati, package: Path, tmp_path: Path, before: str, after: str, place: str, message: str
 ) -> None:
     (tmp_path / "set.yaml").write_text(TASK_SET.replace(before, after))
     wrong = hati(package, tmp_path, "probe", "run", "set.yaml")
-    assert (wrong.returncode, wrong.stdout) == (2, "")
-    assert f"set.yaml:{place}: {message}" in " ".join(wrong.stderr.split()), wrong.stderr
+    assert (wrong.status, wrong.out) == (2, "")
+    assert f"set.yaml:{place}: {message}" in " ".join(wrong.err.split()), wrong.err
 
 
 UNUSABLE = {
@@ -102,7 +102,7 @@ UNUSABLE = {
 }
 
 
-def test_those_that_cannot_be_used_are_named_and_the_rest_is_measured(tmp_path: Path) -> None:
+def test_those_that_cannot_be_used_are_named_and_the_rest_is_measured(hati: Hati, tmp_path: Path) -> None:
     (tmp_path / "wrong.py").write_text(
         "from hati.probing import AddedExperiment\nfrom hati.studies.probe import Experiment, Property\n"
         "def made(name, output='own.x', execute=lambda *_: {'x': [1.0]}, detect=lambda *_: ()):\n"
@@ -112,16 +112,16 @@ def test_those_that_cannot_be_used_are_named_and_the_rest_is_measured(tmp_path: 
     points = "".join(f"wrong{number} = wrong:X{number}\n" for number in range(len(UNUSABLE)))
     write_entry_points(tmp_path, "hati.experiments", points)
     made = hati(tmp_path, tmp_path, "probe", "clock", "own", "--quick")
-    assert made.returncode == 0, made.stderr
-    said = " ".join((made.stderr + made.stdout).split())
+    assert made.status == 0, made.err
+    said = " ".join((made.err + made.out).split())
     assert [message for message in UNUSABLE.values() if message not in said] == []
-    assert "clock.cost" in made.stdout
+    assert "clock.cost" in made.out
 
 
-def test_a_kind_of_task_that_cannot_be_used_is_named(tmp_path: Path) -> None:
+def test_a_kind_of_task_that_cannot_be_used_is_named(hati: Hati, tmp_path: Path) -> None:
     (tmp_path / "wrong.py").write_text("class Pipe: ...\n")
     write_entry_points(tmp_path, "hati.tasks", "pipe = wrong:Pipe\n")
     (tmp_path / "set.yaml").write_text(TASK_SET)
     wrong = hati(tmp_path, tmp_path, "probe", "run", "set.yaml")
-    assert wrong.returncode == 2
-    assert "the task kind 'pipe' of wrong:Pipe cannot be used" in wrong.stderr
+    assert wrong.status == 2
+    assert "the task kind 'pipe' of wrong:Pipe cannot be used" in wrong.err
