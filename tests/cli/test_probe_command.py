@@ -18,10 +18,11 @@ from hati.cli import main
 from hati.core import MeasurementError
 from hati.document import publish
 from hati.driver import make_key
-from hati.probing import Executed, KernelProgram, NotPermittedError
+from hati.probing import Executed, KernelProgram, NotPermittedError, Setting, execute
 from hati.render import to_json
 from hati.store import Selection, open_store
 from hati.studies.probe import (
+    Inputs,
     ProbeConclusion,
     Probed,
     ProbeVerdict,
@@ -45,17 +46,29 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HATI_LOCK", str(tmp_path / "lock"))
 
 
-@pytest.fixture
-def quiet_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Readings of the clock that no other load disturbs."""
-    execute = experiments.execute
+def quiet(name: str, setting: Setting, inputs: Inputs) -> Executed:
+    """Execute an experiment; readings of the clock are those without other load."""
+    done = execute(name, setting, inputs)
+    costs = {key: np.full(100, 20_000.0) for key in done.raw if key.startswith("cost_ps")}
+    return done._replace(raw=done.raw | costs | {"others": np.zeros(1)}) if costs else done
 
-    def costing(name, setting, inputs):
-        done = execute(name, setting, inputs)
-        costs = {key: np.full(100, 20_000.0) for key in done.raw if key.startswith("cost_ps")}
-        return done._replace(raw=done.raw | costs | {"others": np.zeros(1)})
 
-    monkeypatch.setattr(experiments, "execute", costing)
+@pytest.fixture(scope="session")
+def clock() -> Executed:
+    """A measurement of the clock."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("hati.probing.executing._BETWEEN_WINDOWS", 0.0)
+        return quiet("clock.reading", Setting(KernelProgram(), Path()), {})
+
+
+@pytest.fixture(autouse=True)
+def _measured_once(monkeypatch: pytest.MonkeyPatch, clock: Executed) -> None:
+    """The clock is not measured for each test."""
+
+    def recorded(name: str, setting: Setting, inputs: Inputs) -> Executed:
+        return clock if name == "clock.reading" else execute(name, setting, inputs)
+
+    monkeypatch.setattr(experiments, "execute", recorded)
 
 
 def said(capture: Capture, *arguments: str, status: int = 0) -> tuple[str, str]:
@@ -64,8 +77,8 @@ def said(capture: Capture, *arguments: str, status: int = 0) -> tuple[str, str]:
     return found.out, found.err
 
 
-@pytest.mark.usefixtures("quiet_clock")
-def test_a_domain_is_measured_kept_and_reused(capfd: Capture) -> None:
+def test_a_domain_is_measured_kept_and_reused(capfd: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(experiments, "execute", quiet)
     out, err = said(capfd, "probe", "clock", "--quick")
     assert "clock.cost" in out
     assert "[1/1] clock.reading" in err
@@ -208,7 +221,6 @@ def test_a_library_that_is_killed_in_the_middle_keeps_what_was_measured(capfd: C
             assert (one.values == other.values).all(), "what was measured is kept"
 
 
-@pytest.mark.usefixtures("quiet_clock")
 def test_a_quick_result_does_not_serve_a_longer_measurement(capfd: Capture) -> None:
     said(capfd, "probe", "clock", "--quick")
     assert "clock.reading" in said(capfd, "probe", "clock")[1]
