@@ -16,6 +16,7 @@ from hati.studies.probe.intervals import (
     median_ratio_property,
     rate_property,
     series_quantile_interval,
+    total_of_events,
 )
 from hati.studies.probe.noise import interruptions, repeatability
 
@@ -123,6 +124,52 @@ def test_rates_and_fractions_of_interruptions_are_covered(kind: str, expected: f
     }
     for name, truth in truths.items():
         assert_covers(lambda trial, name=name, truth=truth: within(found[trial][name].interval, truth))  # type: ignore[misc]  # a lambda's defaults
+
+
+WEIGHTS = {
+    "equal": lambda rng, count: np.ones(count),
+    "uniform": lambda rng, count: rng.uniform(0.2, 1.8, count),
+    "exponential": lambda rng, count: rng.exponential(1.0, count),
+    "lognormal": lambda rng, count: rng.lognormal(-0.5, 1.0, count),
+}
+
+
+@pytest.mark.parametrize("expected", [5.0, 8.0, 12.0, 20.0])
+@pytest.mark.parametrize("weights", WEIGHTS)
+def test_totals_of_enough_events_are_covered(weights: str, expected: float) -> None:
+    rng, enough, covered = np.random.default_rng(5), 0, 0
+    for _ in range(TRIALS):
+        own = WEIGHTS[weights](rng, rng.poisson(expected))
+        parts = np.bincount(rng.integers(0, 20, own.size), own, minlength=20).astype(float)[None, :]
+        found = total_of_events(parts, own, 1.0)
+        if found.events and not found.has_too_few:
+            enough, covered = enough + 1, covered + within(found.interval(), expected)
+    assert enough > TRIALS / 2
+    assert covered >= 0.95 * enough
+
+
+@pytest.mark.parametrize("expected", [0.5, 1.0, 2.0, 3.0, 5.0])
+def test_counts_of_events_are_covered_however_few(expected: float) -> None:
+    """Garwood's interval; it is wider where the events of one window are closer to each other than Poisson's."""
+    rng, covered = np.random.default_rng(5), 0
+    for _ in range(TRIALS):
+        count = int(rng.poisson(expected))
+        parts = np.bincount(rng.integers(0, 20, count), minlength=20).astype(float)[None, :]
+        covered += within(total_of_events(parts, np.ones(count), 1.0).interval(), expected)
+    assert covered >= 0.95 * TRIALS
+
+
+@pytest.mark.parametrize(
+    ("count", "verdict"), [(0, "measured"), (1, "inconclusive"), (4, "inconclusive"), (5, "measured")]
+)
+def test_fractions_of_time_of_few_interruptions_are_inconclusive(count: int, verdict: str) -> None:
+    starts = np.arange(count) * 100.0 + 10.0
+    found = {each.name: each for each in interruptions(raw_of(starts, 2.0 + np.arange(count), 2000.0))}
+    assert {found[f"noise.{name}"].verdict for name in ("interrupted", "taken")} == {ProbeVerdict(verdict)}
+    assert found["noise.rate_1ms"].verdict is ProbeVerdict.MEASURED
+    if verdict == "inconclusive":
+        assert "too few to know how long others are" in found["noise.taken"].reason
+        assert found["noise.taken"].value == pytest.approx(sum(2.0 + np.arange(count)) / 2000.0)
 
 
 def test_what_did_not_occur_has_an_upper_limit() -> None:

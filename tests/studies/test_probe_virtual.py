@@ -64,14 +64,35 @@ def under_quota(quota: float, period: float, since: float, length: float = 500.0
     return np.array(found)
 
 
-@pytest.mark.parametrize(("quota", "period"), [(50.0, 100.0), (25.0, 100.0), (80.0, 100.0), (10.0, 20.0)])
-@pytest.mark.parametrize("since", [0.0, 30.0, 77.0])
-def test_a_quota_is_a_slow_down_of_elapsed_time_alone(quota: float, period: float, since: float) -> None:
+def with_quota(quota: float, period: float, since: float) -> dict[str, FloatArray]:
+    """Three pairs of bursts, those inside under a quota."""
     steady, stopped = np.full(250, 2.0 * MS), under_quota(quota, period, since)
     raw = {f"outside_{clock}_ns/{pair}": steady for clock in ("wall", "cpu") for pair in range(3)}
     raw |= {f"inside_wall_ns/{pair}": stopped for pair in range(3)}
-    raw |= {f"inside_cpu_ns/{pair}": steady[: stopped.size] for pair in range(3)}
-    slowdown, used = slowdown_inside(raw | QUIET)
+    return raw | {f"inside_cpu_ns/{pair}": steady[: stopped.size] for pair in range(3)} | QUIET
+
+
+@pytest.mark.parametrize(("quota", "period"), [(125.0, 250.0), (50.0, 300.0), (100.0, 400.0)])
+@pytest.mark.parametrize("since", [0.0, 30.0])
+def test_a_period_too_long_for_bursts_leaves_elapsed_time_inconclusive(
+    quota: float, period: float, since: float
+) -> None:
+    slowdown, used = slowdown_inside(with_quota(quota, period, since))
+    assert (slowdown.verdict, used.verdict) == (ProbeVerdict.INCONCLUSIVE, ProbeVerdict.MEASURED)
+    assert "too short for whole periods of a quota: run `hati probe cpu.limit` inside" in slowdown.reason
+
+
+def test_stops_of_the_machine_itself_are_no_quota() -> None:
+    raw = with_quota(100.0, 300.0, 0.0)
+    raw |= {f"outside_wall_ns/{pair}": raw["inside_wall_ns/0"] for pair in range(3)}
+    assert slowdown_inside(raw)[0].verdict is ProbeVerdict.MEASURED
+
+
+@pytest.mark.parametrize(("quota", "period"), [(50.0, 100.0), (25.0, 100.0), (80.0, 100.0), (10.0, 20.0)])
+@pytest.mark.parametrize("since", [0.0, 30.0, 77.0])
+def test_a_quota_is_a_slow_down_of_elapsed_time_alone(quota: float, period: float, since: float) -> None:
+    slowdown, used = slowdown_inside(with_quota(quota, period, since))
+    assert {slowdown.verdict, used.verdict} == {ProbeVerdict.MEASURED}
     assert (slowdown.value, used.value) == (pytest.approx(period / quota, rel=0.03), pytest.approx(1.0))
 
 
@@ -113,7 +134,7 @@ def steal(windows: list[float], tick: float = 0.01, before: float = 5.0) -> Prop
     return found
 
 
-@given(st.lists(st.floats(0.0, 1.0), min_size=2, max_size=20), st.floats(1e-4, 0.1))
+@given(st.lists(st.floats(1e-3, 1.0), min_size=5, max_size=20), st.floats(1e-4, 0.1))
 def test_stolen_time_has_an_interval_of_a_tick_or_more(windows: list[float], tick: float) -> None:
     found = steal(windows, tick)
     assert found.value is not None
@@ -127,4 +148,31 @@ def test_a_hypervisor_that_never_counted_stolen_time_may_not_report_it() -> None
     found = steal([0.0, 0.0], before=0.0)
     assert (found.value, found.verdict) == (0.0, ProbeVerdict.INCONCLUSIVE)
     assert "may not report it" in found.reason
-    assert steal([0.0, 0.1], before=0.0).verdict is ProbeVerdict.MEASURED
+    assert steal([0.0, *[0.1] * 5], before=0.0).verdict is ProbeVerdict.MEASURED
+
+
+@pytest.mark.parametrize("windows", [1, 4])
+def test_time_stolen_in_few_windows_is_inconclusive(windows: int) -> None:
+    found = steal([*[0.04] * windows, *[0.0] * (8 - windows)])
+    assert (found.value, found.verdict) == (0.04 * windows / 8.0, ProbeVerdict.INCONCLUSIVE)
+    assert f"in {windows} window" in found.reason
+
+
+def test_where_nothing_was_stolen_the_upper_limit_is_garwoods() -> None:
+    found = steal([0.0] * 8)
+    assert (found.verdict, found.interval) == (ProbeVerdict.MEASURED, (0.0, pytest.approx(0.03689, rel=1e-3)))
+
+
+@pytest.mark.parametrize(("expected", "length"), [(8, 0.02), (16, 0.02), (32, 0.02), (8, 0.06)])
+def test_measured_stolen_time_is_covered(expected: int, length: float) -> None:
+    """Intervals of exponential length in 1 s of two CPUs, counted in ticks of 10 ms: 91 % or more are covered."""
+    rng, measured, covered = np.random.default_rng(7), 0, 0
+    for _ in range(2000):
+        count, windows = rng.poisson(expected), np.zeros(8)
+        np.add.at(windows, rng.integers(0, 8, count), rng.exponential(length, count))
+        ticks = np.diff(np.floor(np.concatenate([[0.0], np.cumsum(windows)]) / 0.01 + rng.uniform())) * 0.01
+        found = steal(list(ticks / 0.25))
+        if found.verdict is ProbeVerdict.MEASURED:
+            low, high = found.interval or (0.0, 0.0)
+            measured, covered = measured + 1, covered + (low <= expected * length / 2.0 <= high)
+    assert covered >= 0.91 * measured > 0

@@ -119,13 +119,13 @@ def _measured(probe: ProbeConclusion, conditions: Conditions) -> Iterator[Distur
     neighbours = gaps.neighbours if gaps is not None else ()
     burst, period = _sure(found.get("noise.burst")), _sure(found.get("noise.burst_period"))
     worst = _worst(neighbours)
-    taken = _sure(found.get("noise.taken")) or 0.0
+    taken = _seen(found.get("noise.taken")) or 0.0
     others = min(taken, sum(each.share for each in worst))
     if burst and period and burst >= _BURST and others < _MOST_OTHERS:
         yield _burst(burst, period, worst)
     elif others >= _BUSY:
         yield _neighbour(worst, others)
-    stolen = _sure(found.get("noise.stolen"))
+    stolen = _seen(found.get("noise.stolen"))
     if stolen and stolen >= _STOLEN:
         yield _steal(stolen, "the hypervisor ran other machines on the CPU")
 
@@ -176,6 +176,11 @@ def unfit_warning(machine: str, found: Sequence[Disturbance]) -> str:
 def _sure(found: Property | None) -> float | None:
     """The value of a property that is measured."""
     return found.value if found is not None and found.verdict is ProbeVerdict.MEASURED else None
+
+
+def _seen(found: Property | None) -> float | None:
+    """The value of a property that occurred, even if too seldom for an interval."""
+    return found.value if found is not None else None
 
 
 def _worst(neighbours: Sequence[Neighbour]) -> list[Neighbour]:

@@ -118,12 +118,25 @@ _MERGED = (1, 2, 4)
 """How many parts of a window are taken together: events may come in clusters that are longer than one part."""
 
 
+FEWEST_EVENTS = 5
+"""Of fewer events of different weights, but not of none, intervals of totals do not cover."""
+
+
 class Total(Struct, frozen=True):
-    """The total of what events of a window weigh, its ``variance``, and the weight of a ``largest`` cluster of them."""
+    """The total of what ``events`` of a window weigh.
+
+    It has a ``variance``, and the weight of a ``largest`` cluster of events.
+    """
 
     value: float
     variance: float
     largest: float
+    events: int
+
+    @property
+    def has_too_few(self) -> bool:
+        """Whether its events are too few to know what further ones weigh."""
+        return 0 < self.events < FEWEST_EVENTS
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
         """The interval of the expected total, by gamma distributions (Fay and Feuer 1997, Statistics in Medicine 16).
@@ -155,7 +168,7 @@ def total_of_events(parts: FloatArray, weights: FloatArray, least: float) -> Tot
     poisson = float(weights @ weights)
     variance = max(poisson, *(_between(parts, merged) for merged in _MERGED))
     largest = float(weights.max()) * variance / poisson if poisson else least
-    return Total(float(weights.sum()), variance, largest)
+    return Total(float(weights.sum()), variance, largest, weights.size)
 
 
 def _between(parts: FloatArray, merged: int) -> float:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hati.core import FloatArray
+from hati.core.wording import counted
 from hati.stats import noncentrality_of_t, t_margin
 from hati.studies.probe.finding import (
     CONFIDENCE,
@@ -228,8 +229,9 @@ def interruptions(raw: Raw) -> tuple[Property, ...]:
     lengths = np.concatenate([gaps.lengths for gaps in group])
     whole, wall = _lost(group), sum(gaps.wall for gaps in group)
     low, high = whole.interval()
+    interrupted = Property("noise.interrupted", whole.value / wall, "1", (low / wall, min(1.0, high / wall)))
     return (
-        Property("noise.interrupted", whole.value / wall, "1", (low / wall, min(1.0, high / wall))),
+        _of_enough(interrupted, whole),
         _most("noise.taken", lost, [_apart(own, gaps) for own, gaps in zip(lost, group, strict=True)]),
         Property("noise.longest", float(lengths.max()) if lengths.size else 0.0, "ms"),
         *(_rate(f"noise.rate_{size}", [gaps.longer(*ends) for gaps in group]) for size, *ends in SIZES),
@@ -242,9 +244,9 @@ def _rate(name: str, group: Sequence[Gaps]) -> Property:
     """The gaps per second."""
     seconds = sum(gaps.wall for gaps in group) / 1000.0
     parts = np.array([gaps.in_parts(np.ones(gaps.starts.size)) for gaps in group])
-    counted = total_of_events(parts, np.ones(int(parts.sum())), 1.0)
-    low, high = counted.interval()
-    return Property(name, counted.value / seconds, "1/s", (low / seconds, high / seconds))
+    total = total_of_events(parts, np.ones(int(parts.sum())), 1.0)
+    low, high = total.interval()
+    return Property(name, total.value / seconds, "1/s", (low / seconds, high / seconds))
 
 
 def _lost(group: Sequence[Gaps]) -> Total:
@@ -257,7 +259,17 @@ def _most(name: str, shares: Sequence[float] | FloatArray, totals: Sequence[Tota
     """The largest of the shares of CPUs; the interval is from the intervals of all, which hold at once (Bonferroni)."""
     ends = np.array([total.interval(1.0 - (1.0 - CONFIDENCE) / len(totals)) for total in totals])
     low, high = np.clip(ends.max(axis=0), 0.0, 1.0)
-    return Property(name, float(max(shares)), "1", (min(float(low), float(max(shares))), float(high)))
+    worst = int(np.argmax(shares))
+    found = Property(name, float(shares[worst]), "1", (min(float(low), float(shares[worst])), float(high)))
+    return _of_enough(found, totals[worst])
+
+
+def _of_enough(found: Property, total: Total) -> Property:
+    """The property, inconclusive where it is not 0 and the total of too few events."""
+    if not found.value or not total.has_too_few:
+        return found
+    reason = f"{counted(total.events, 'interruption')} of more than 10 µs: too few to know how long others are"
+    return inconclusive(found.name, found.unit, reason, found.value)
 
 
 def _apart(share: float, gaps: Gaps, resolution: float = 0.0) -> Total:
@@ -265,7 +277,7 @@ def _apart(share: float, gaps: Gaps, resolution: float = 0.0) -> Total:
     lost = _lost([gaps])
     part = min(1.0, share * gaps.wall / lost.value) if lost.value else 0.0
     variance, largest = part * lost.variance + resolution**2, max(lost.largest, resolution)
-    return Total(float(share), variance / gaps.wall**2, largest / gaps.wall)
+    return Total(float(share), variance / gaps.wall**2, largest / gaps.wall, lost.events)
 
 
 def _burst(raw: Raw, group: Sequence[Gaps]) -> tuple[Property, Property]:
