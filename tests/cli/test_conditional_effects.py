@@ -103,6 +103,24 @@ def test_the_command_that_is_shown_keeps_the_template(hati_here: Hati, server: P
     assert rest.json["important"] == ["fsync"]
 
 
+def test_the_command_that_is_shown_keeps_an_option_whose_name_has_a_blank_or_a_comma(
+    hati_here: Hati, server: Path
+) -> None:
+    """Such a name is in backquotes only where it would not be read as one, and its setting is given once."""
+    toml = (server / "hati.toml").read_text()
+    for name, other in (("trace", "trace all"), ("log", "log,more")):
+        toml = toml.replace(f"[options.{name}]", f'[options."{other}"]')
+    (server / "hati.toml").write_text(toml)
+    done = hati_here("screen", ".", "--budget", "64", "--set", "trace all=on", "--set", "`log,more`=off")
+    assert done.status == 0, done.err
+    command = shlex.split(" ".join(done.out.split()).partition("screen the rest: hati ")[2])
+    assert command[:4] == ["screen", "--metric", "tps", "--set"]
+    assert sorted(command[4:-2:2]) == ["`log,more`=off", "jit=off", "trace all=on"]
+    rest = hati_here(*command, "--format", "json")
+    assert rest.status == 0, rest.err
+    assert set(rest.json["important"]) == {"fsync", "commit"}
+
+
 def test_an_option_hides_the_others_of_many_as_well(hati_here: Hati, server: Path) -> None:
     """Of few runs for many options each option's columns explain a part of every other's."""
     more = "".join(OPTION.format(name=f"more{i}", default="off") for i in range(12))

@@ -139,6 +139,13 @@ def test_parse_inverts_writing(space: Space) -> None:
         ("sync == 1", 8, "sync is true or false, 1 is a number", "compare what is alike"),
         ("pages + journal > 1", 8, "journal is text, and only numbers can be added and multiplied", "use a number"),
         ("-sync == 1", 1, "sync is true or false, and only numbers can be added and multiplied", "use a number"),
+        (
+            "sync or 'journal' == 'WAL'",
+            8,
+            "'journal' is text, and no option is compared",
+            "write journal for the option",
+        ),
+        ("'sync' in ['WAL']", 0, "'sync' is text, and no option is compared", "write sync for the option"),
         ("pages in [2000, 'x']", 16, "pages is a number, 'x' is text", "compare what is alike"),
     ],
 )

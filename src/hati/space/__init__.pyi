@@ -18,4 +18,5 @@ from .space import Space as Space
 from .space import SpaceError as SpaceError
 from .space import Template as Template
 from .space import UsageDistribution as UsageDistribution
+from .space import assignment_text as assignment_text
 from .space import parse_template as parse_template

@@ -34,6 +34,7 @@ from hati.space.constraint import (
     Sum,
     Term,
     TermComparison,
+    mentioned,
     name_text,
 )
 
@@ -334,9 +335,11 @@ def check_formula(formula: Constraint, options: Mapping[str, Option]) -> None:
             case Mention(name):
                 _option(name, node, options)
             case TermComparison():
+                _check_quoted(node, options)
                 _check_comparison(node, options)
                 _check_size(node, options)
             case Membership():
+                _check_quoted(node, options)
                 _check_membership(node, options)
                 _check_size(node, options)
 
@@ -357,6 +360,17 @@ def _check_flag(option: Option, node: Node) -> None:
             f"option {option.name!r} is {_WORDS[option.kind]}, not true or false",
             fix=f"compare it, as in {name_text(option.name)} == {example}",
         )
+
+
+def _check_quoted(node: TermComparison | Membership, options: Mapping[str, Option]) -> None:
+    """Refuse text that is the name of an option where no option is compared: it is the same in every configuration."""
+    if mentioned(node):
+        return
+    for literal in node.find(Literal):
+        if isinstance(literal.value, str) and literal.value in options:
+            raise literal.error(
+                f"{literal} is text, and no option is compared", fix=f"write {name_text(literal.value)} for the option"
+            )
 
 
 def _check_comparison(node: TermComparison, options: Mapping[str, Option]) -> None:

@@ -253,7 +253,17 @@ SET = "--set"
 """The option of the command line that templates come from."""
 
 _ASSIGNMENT = re.compile(r"\s*(?:`(?P<quoted>[^`]+)`|(?P<plain>[^=!<>`'\"]*?))\s*=(?!=)\s*")
+_PLAIN = re.compile(r"[^=!<>,'\"]+")
 _OPERATOR = re.compile(r"[<>=!]|(?<![\w.])(?:and|or|not|in)(?![\w.])")
+
+
+def assignment_text(name: str, setting: Setting) -> str:
+    """A setting of an option as a template has it; a name that would not be read as one is in backquotes.
+
+    >>> assignment_text("a b", True), assignment_text("a,b", True)
+    ('a b=true', '`a,b`=true')
+    """
+    return f"{name if _PLAIN.fullmatch(name) else f'`{name}`'}={setting_text(setting)}"
 
 
 class Template(Struct, frozen=True):

@@ -13,6 +13,8 @@ from hati.core import Assignment, Setting, setting_text
 from hati.core.wording import counted, listed
 from hati.document.document import Shown, Table, change_number, change_range, columns_of, fixed, quantity
 from hati.document.publishing import Interval, Of, Settings
+from hati.space import assignment_text
+from hati.space.constraint import literal_text, name_text
 from hati.studies.screening import DominatingOption, FlipEvidence, FlipVerdict, RobustFit, ScreeningConclusion
 from hati.studies.screening.conclusion import DOMINATING, Narrowing
 
@@ -53,7 +55,7 @@ def dominating_sentence(conclusion: ScreeningConclusion) -> str | None:
     if found.narrowed is not None:
         return _narrowed_sentence(conclusion, found, found.narrowed)
     return (
-        f"{_explained(conclusion, found)} of the variance, and the effects in the table are averages over "
+        f"{_explained(conclusion, found)}, and the effects in the table are averages over "
         f"its settings. Fix it and screen the rest: {_command(conclusion, found, found.default)}"
     )
 
@@ -87,7 +89,7 @@ def narrowed_note(conclusion: ScreeningConclusion) -> tuple[str, ...]:
 
 def _command(conclusion: ScreeningConclusion, found: DominatingOption, setting: Setting) -> str:
     """The command that screens the other options at a setting of the dominating one, by as many runs."""
-    settings = [f"{name}={setting_text(own)}" for name, own in (*found.fixed, (found.name, setting))]
+    settings = [assignment_text(name, own) for name, own in (*found.fixed, (found.name, setting))]
     return f"{screening_command(conclusion, settings)} --budget {conclusion.done}"
 
 
@@ -98,19 +100,28 @@ def screening_command(conclusion: ScreeningConclusion, settings: Sequence[str] =
 
 
 def _explained(conclusion: ScreeningConclusion, found: DominatingOption) -> str:
-    """The option's part by the shares in the table, or, if other options' columns take from these, by it alone."""
+    """What the option explains by the shares in the table, or, if other options' columns take from these, by it alone.
+
+    Shares leave out what the settings of other options explain as well, which is much if there are few runs.
+    """
     own = [effect for effect in conclusion.effects if effect.shown and found.name in effect.options]
     share = sum(effect.share for effect in own)
+    alone, shares = (f"{fixed(100 * min(1.0, each), 1)} %" for each in (found.share, share))
+    together = f"{found.name} and its interactions" if len(own) > 1 else found.name
+    verb = "explain" if len(own) > 1 else "explains"
     if share < DOMINATING:
-        return f"{found.name}, without regard to the others, explains {fixed(100 * found.share, 1)} %"
-    explains = "and its interactions explain" if len(own) > 1 else "explains"
-    return f"{found.name} {explains} {fixed(100 * min(1.0, share), 1)} %"
+        return (
+            f"A model of {together} alone explains {alone} of the variance (of which its share in the table, {shares}, "
+            "is what no other option explains as well)"
+        )
+    return f"{together} {verb} {shares} of the variance"
 
 
 def _constraints(conclusion: ScreeningConclusion) -> list[str]:
     """The formulas of the template, except those that fix an option."""
-    fixed = dict(conclusion.dominating.fixed) if conclusion.dominating else {}
-    return [text for text in conclusion.template if text.partition(" == ")[0] not in fixed]
+    fixed = conclusion.dominating.fixed if conclusion.dominating else ()
+    stated = {f"{name_text(name)} == {literal_text(setting)}" for name, setting in fixed}
+    return [text for text in conclusion.template if text not in stated]
 
 
 class ConditionalEffectJson(Struct, frozen=True):
