@@ -119,6 +119,18 @@ def test_a_slowdown_is_reported_and_sized(rule: GateRule, confirmed: int) -> Non
     assert not found.affected_options
 
 
+@pytest.mark.parametrize(("alpha", "least"), [(0.01, 18), (0.05, 14)])
+def test_the_least_budget_is_named_and_decides(alpha: float, least: int) -> None:
+    question = Question(alpha=alpha)
+    with pytest.raises(
+        InputError, match=f"and {least // 2} are the fewest that can decide at {100 * alpha:g} %"
+    ) as few:
+        gate(ONE, least - 2, question)
+    assert few.value.fix == f"give --budget {least} or more"
+    found, _ = made(gate(ONE, least, question), measured(lambda _: 1.5))
+    assert found.verdict is ChangeVerdict.SLOWER
+
+
 def test_what_is_the_same_ends_early() -> None:
     found, evidence = made(gate(ONE, 96), measured(lambda _: 1.0))
     assert found.verdict is ChangeVerdict.SAME
@@ -213,7 +225,7 @@ def test_a_revision_that_does_not_work_is_told() -> None:
 
 
 def test_what_cannot_be_asked_is_refused() -> None:
-    with pytest.raises(InputError, match="cannot decide"):
+    with pytest.raises(InputError, match="fewest that can decide"):
         gate(EIGHT, 20)
     with pytest.raises(InputError, match="is the reference itself"):
         Gate(gate_id(ONE, OLD, OLD, Question(), 1, "m"), OLD, OLD, ONE, Question(), Budget(runs=100))

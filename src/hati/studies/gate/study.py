@@ -25,6 +25,7 @@ from hati.core import (
     usage,
 )
 from hati.core.wording import counted
+from hati.document.document import percent
 from hati.harness import disturbances
 from hati.knowledge import Coverage
 from hati.stats import least_ratio
@@ -295,11 +296,14 @@ class Gate:
             raise InputError("a gate needs configurations, each once")
         if self.reference.id == self.revision.id:
             raise InputError(f"{self.revision} is the reference itself", fix="name another by --reference")
-        least = self._fewest * len(self.cells) * _SIDES
-        if self.budget.runs < least:
+        each = len(self.cells) * _SIDES
+        if self.budget.runs < self._fewest * each:
+            fewer = ", or measure fewer configurations" if len(self.cells) > 1 else ""
             raise InputError(
-                f"{self.budget.runs:g} runs cannot decide on {len(self.cells)} configurations at two revisions",
-                fix=f"give --budget {least + self._reserve(len(self.cells))} or more, or measure fewer configurations",
+                f"{self.budget.runs:g} runs are {counted(int(self.budget.runs // each), 'round')} of "
+                f"{counted(len(self.cells), 'configuration')} at two revisions, and {self._fewest} are the fewest that "
+                f"can decide at {percent(self.question.alpha)}",
+                fix=f"give --budget {self._fewest * each + self._reserve(len(self.cells))} or more{fewer}",
             )
 
     @cached_property
