@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hati.design.coding import INACTIVE, Columns, Model, candidates, levels
-from hati.design.information import Information, basis, identified, independent, ties
+from hati.design.information import Information, PendingExchanges, basis, identified, independent, ties
 from hati.design.matrix import unmeasured
 from hati.design.optimal_designs import confounded, refine
 from hati.space import Option, Space, count, enumerate_configurations, parse_formula
@@ -109,6 +109,27 @@ def test_gains_of_shifts_are_those_of_whole_rows(sizes: list[int], average: bool
     found = about.shift_gains(whole, columns.changes(rows), [shifts.columns + lead for shifts in columns.shifts])
     expected = about.gains(whole, np.stack(others, axis=1))
     assert found[:, columns.places] == pytest.approx(expected, rel=1e-7, abs=1e-7)
+
+
+@given(SIZES.filter(lambda sizes: max(sizes) > 1), st.integers(0, 1), st.integers(0, 2**32 - 1))
+def test_pending_exchanges_are_those_made_one_by_one(sizes: list[int], lead: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    columns = Columns(Model.of_order(sizes, min(2, len(sizes))))
+    levels = rng.integers(0, sizes, (6, len(sizes))).astype(np.int16)
+    rows = np.hstack([rng.normal(size=(6, lead)), columns.matrix(levels)])
+    changed = [shifts.columns + lead for shifts in columns.shifts]
+    now, later = (Information(rows, np.full(rows.shape[1], 0.5)) for _ in range(2))
+    pending = PendingExchanges(later, rows, columns.changes(levels), changed)
+    for place, row in enumerate(rows.copy()):
+        expected = now.shift_gains(row[None], columns.changes(levels[place : place + 1]), changed)[0]
+        assert pending.gains(place) == pytest.approx(expected, rel=1e-7, abs=1e-7)
+        if place % 3 < 2:
+            other = np.concatenate([row[:lead], columns.matrix(rng.integers(0, sizes, (1, len(sizes))))[0]])
+            now.exchange(row, other)
+            pending.exchange(place, other)
+    pending.apply()
+    assert later.log_determinant == pytest.approx(now.log_determinant, abs=1e-7)
+    assert later.inverse == pytest.approx(now.inverse, rel=1e-7, abs=1e-7)
 
 
 @given(SIZES, st.integers(2, 3))

@@ -7,6 +7,9 @@ Augmenting the corrected Scr128 of the RES paper, whose important effects are B,
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from itertools import combinations_with_replacement, product
 from pathlib import Path
 
@@ -200,6 +203,43 @@ def test_bayes_value_is_the_determinant_that_dumouchel_and_jones_define(tau: flo
     points = np.array(list(product(range(2), repeat=3)), dtype=np.int16)
     best = max(bayes_value(points[list(rows)], tau) for rows in combinations_with_replacement(range(8), 6))
     assert made.value == pytest.approx(best, abs=1e-3)
+
+
+def test_exchanges_of_a_large_search_are_those_made_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hati.design.exchanges._LITTLE", 0.0)
+    designs = []
+    for large in (0.0, np.inf):
+        monkeypatch.setattr("hati.design.exchanges._LARGE", large)
+        made = found(free(2, 3, 4, 5, 2, 3), 40, criterion=Criterion.BAYES, order=2, starts=2)
+        designs.append((made.levels.tolist(), pytest.approx(made.value)))
+    assert designs[0] == designs[1]
+
+
+def test_no_library_of_linear_algebra_starts_threads() -> None:
+    script = """
+import numpy as np
+from threadpoolctl import threadpool_info
+from hati.design import optimal_design
+from hati.design.exchanges import Exchange
+from hati.space import Option, Space
+
+improve = Exchange.improve
+
+def counting(*given):
+    print(*sorted(library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"))
+    return improve(*given)
+
+Exchange.improve = counting
+optimal_design(Space((Option("a", (0, 1), 0),)), 4, np.random.default_rng(1), starts=2)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env=os.environ | {"OPENBLAS_NUM_THREADS": "2"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert set(done.stdout.split()) == {"1"}
 
 
 def test_blocks_are_orthogonal_to_the_effects() -> None:

@@ -13,7 +13,8 @@ from msgspec import Struct
 
 from hati.core import FloatArray
 from hati.design.coding import Candidates, Levels
-from hati.design.information import Basis, Information
+from hati.design.information import Basis, Information, PendingExchanges
+from hati.stats import Index
 
 
 class Neighbourhood(Protocol):
@@ -53,9 +54,15 @@ class AnySetting(Struct, frozen=True):
 
     def gains(self, about: Information, rows: FloatArray, levels: Levels) -> FloatArray:
         """The gains of all runs that differ in one option."""
+        return about.shift_gains(rows, self.basis.changes(levels), self._columns(rows))[:, self.basis.columns.places]
+
+    def pending(self, about: Information, rows: FloatArray, levels: Levels) -> PendingExchanges:
+        """Exchanges of those runs, each once at most; their gains are to be sorted by ``Columns.places``."""
+        return PendingExchanges(about, rows, self.basis.changes(levels), self._columns(rows))
+
+    def _columns(self, rows: FloatArray) -> list[Index]:
         lead = rows.shape[1] - len(self.basis.kept)
-        columns = [shifts.columns + lead for shifts in self.basis.columns.shifts]
-        return about.shift_gains(rows, self.basis.changes(levels), columns)[:, self.basis.columns.places]
+        return [shifts.columns + lead for shifts in self.basis.columns.shifts]
 
     def moved(self, row: Levels, move: int) -> Levels:
         """The run with one option shifted by some settings."""
@@ -96,6 +103,7 @@ _NUMBERS_AT_ONCE = 2_000_000  # numbers in an array of moves' columns
 _ROUNDING = 200  # exchanges after which the inverse is computed again
 _LARGE = 3e7  # runs times squared columns from which a search ends at a pass that gains little
 _LITTLE = 2e-4  # of the efficiency
+_TOGETHER = 32  # exchanges of a large search that change the inverse at once
 
 
 class Replication(Enum):
@@ -113,6 +121,12 @@ class _Now:
     rows: FloatArray
     about: Information
     taken: Counter[bytes]
+
+    def put(self, place: int, levels: Levels, row: FloatArray) -> None:
+        """Replace the run at that place."""
+        self.taken[self.levels[place].tobytes()] -= 1
+        self.taken[levels.tobytes()] += 1
+        self.levels[place], self.rows[place] = levels, row
 
 
 class Exchange(Struct, frozen=True):
@@ -148,21 +162,34 @@ class Exchange(Struct, frozen=True):
             promises = self._promises(now, near)
             order = self.fixed + np.argsort(-promises, kind="stable")[: int((promises > self._least(now)).sum())]
             before = now.about.value
-            exchanged = sum(self._exchange(int(place), now, near) for place in order)
+            exchanged = self._pass(order, now, near)
             since += exchanged
             if since > _ROUNDING:
                 now.about.refresh(now.rows)
                 since = 0
             if not exchanged or now.about.value - before < little:
                 break
-        now.about.refresh(now.rows)
+        now.about.refresh_value(now.rows)
         return now.levels, now.about.value
+
+    def _pass(self, order: Index, now: _Now, near: Neighbourhood) -> int:
+        """Exchange those runs that can be improved, in that order; the number of exchanges."""
+        if not isinstance(near, AnySetting) or not self._potential_of_large(now):
+            return sum(self._exchange(int(place), now, near) for place in order)
+        starts = range(0, len(order), _TOGETHER)
+        return sum(self._exchange_together(order[start : start + _TOGETHER], now, near) for start in starts)
+
+    def _potential_of_large(self, now: _Now) -> bool:
+        """Whether exchanges are applied together: studies compute designs without potential terms again on resume."""
+        return self.moments is None and self.basis.primary < len(self.basis.kept) and self._large(now)
+
+    def _large(self, now: _Now) -> bool:
+        return bool(len(now.rows) * now.rows.shape[1] ** 2 > _LARGE)
 
     def _little(self, now: _Now) -> float:
         """The gain of a pass below which a search ends; minus infinity if only a pass without exchanges ends it."""
-        columns = now.rows.shape[1]
-        large = self.moments is None and len(now.rows) * columns**2 > _LARGE
-        return columns * math.log1p(_LITTLE) if large else -math.inf
+        ends = self.moments is None and self._large(now)
+        return now.rows.shape[1] * math.log1p(_LITTLE) if ends else -math.inf
 
     def _begun(self, levels: Levels, near: Neighbourhood) -> _Now:
         rows = self.rows(levels)
@@ -189,12 +216,29 @@ class Exchange(Struct, frozen=True):
         if move is None:
             return False
         after = near.moved(before, move)
-        row = np.concatenate([self.blocks[place], self.basis.matrix(after[None])[0]])
+        row = self._row(place, after)
         now.about.exchange(now.rows[place], row)
-        now.levels[place], now.rows[place] = after, row
-        now.taken[before.tobytes()] -= 1
-        now.taken[after.tobytes()] += 1
+        now.put(place, after, row)
         return True
+
+    def _exchange_together(self, places: Index, now: _Now, near: AnySetting) -> int:
+        """Exchange each run for its best replacement where there is a better one; the number of exchanges."""
+        pending, made = near.pending(now.about, now.rows[places], now.levels[places]), 0
+        for number, place in enumerate(places.tolist()):
+            gains = pending.gains(number)[near.basis.columns.places]
+            move = self._best(gains, now, now.levels[place], near)
+            if move is not None:
+                after = near.moved(now.levels[place], move)
+                row = self._row(place, after)
+                pending.exchange(number, row)
+                now.put(place, after, row)
+                made += 1
+        pending.apply()
+        return made
+
+    def _row(self, place: int, levels: Levels) -> FloatArray:
+        """All columns of a run at that place."""
+        return np.concatenate([self.blocks[place], self.basis.matrix(levels[None])[0]])
 
     def _best(self, gains: FloatArray, now: _Now, row: Levels, near: Neighbourhood) -> int | None:
         least = self._least(now)

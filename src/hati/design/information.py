@@ -233,17 +233,31 @@ class Information:
 
     def refresh(self, rows: FloatArray) -> None:
         """Recompute everything from those rows, which removes the rounding errors of updates."""
-        matrix = rows.T @ rows
-        matrix[np.diag_indices_from(matrix)] += self._prior
-        from scipy.linalg import cho_factor, cho_solve  # loaded only where a design is searched for: it is slow
+        from scipy.linalg import cho_solve  # loaded only where a design is searched for: it is slow
 
-        factor = cho_factor(matrix, lower=True, check_finite=False)
-        self.log_determinant = 2.0 * float(np.log(np.diag(factor[0])).sum())
-        self.inverse = np.asarray(cho_solve(factor, np.eye(len(matrix)), check_finite=False))
+        factor = self._factor(rows)
+        self.inverse = np.asarray(cho_solve((factor, True), np.eye(len(factor)), check_finite=False))
         self._spread = None if self._moments is None else self.inverse @ self._moments @ self.inverse
         self.average_variance = 0.0 if self._moments is None else float((self.inverse * self._moments).sum())
         self._variances = self._forms(self.inverse)
         self._spreads = None if self._spread is None else self._forms(self._spread)
+
+    def refresh_value(self, rows: FloatArray) -> None:
+        """Recompute ``value`` from those rows, after the last exchange."""
+        if self._moments is None:
+            self._factor(rows)
+        else:
+            self.refresh(rows)
+
+    def _factor(self, rows: FloatArray) -> FloatArray:
+        """The lower Cholesky factor of M for those rows, which gives the log determinant."""
+        from scipy.linalg import cho_factor
+
+        matrix = rows.T @ rows
+        matrix[np.diag_indices_from(matrix)] += self._prior
+        factor, _ = cho_factor(matrix, lower=True, check_finite=False)
+        self.log_determinant = 2.0 * float(np.log(np.diag(factor)).sum())
+        return np.asarray(factor)
 
     @property
     def value(self) -> float:
@@ -326,9 +340,7 @@ class Information:
         products = rows @ matrix
         crossed, squares = [np.empty((len(rows), 0))], [np.empty((len(rows), 0))]
         for found, places in zip(changes, columns, strict=True):
-            inner = found.reshape(len(places), -1, found.shape[3])
-            inner = np.einsum("omc,omc->om", inner @ matrix[places[:, :, None], places[:, None]], inner)
-            squares.append(_by_row(inner.reshape(found.shape[:3])))
+            squares.append(_by_row(_squares(found, places, matrix)))
             crossed.append(_by_row(np.einsum("orsc,roc->ors", found, products[:, places])))
         own, mixed = _paired(products, rows)[:, None], np.hstack(crossed)
         return own + 2.0 * mixed + np.hstack(squares), own + mixed
@@ -350,8 +362,104 @@ class Information:
         return np.where(factor > _LEAST, change / np.maximum(factor, _LEAST), -np.inf)
 
 
+class PendingExchanges:
+    """Exchanges of a few rows by shifts of single settings, applied to ``about`` together.
+
+    The inverse is A - R W R' until then, with two columns of R for each exchange and W of blocks of two: products of
+    matrices replace a change of the whole inverse at each exchange. Gains and results are those of
+    ``Information.shift_gains`` and ``exchange`` but for rounding, for the determinant alone.
+
+    Args:
+        about: the information of all rows, with no watched ones and no moments.
+        rows: those that may be exchanged, shape (rows, parameters).
+        changes: what moves add to the columns that they change, as for ``shift_gains``.
+        columns: the columns, as for ``shift_gains``.
+    """
+
+    def __init__(
+        self, about: Information, rows: FloatArray, changes: Sequence[FloatArray], columns: Sequence[Index]
+    ) -> None:
+        self._about, self._rows = about, rows
+        self._changes, self._columns = changes, columns
+        self._products = rows @ about.inverse
+        self._own = _paired(self._products, rows)
+        self._squares = [_squares(found, places, about.inverse) for found, places in zip(changes, columns, strict=True)]
+        self._solved = np.empty((2 * len(rows), rows.shape[1]))  # R'
+        self._weights = np.empty((len(rows), 2, 2))
+        self._parts = [np.empty((len(places), 2 * len(rows), places.shape[1])) for places in columns]
+        self._made = 0
+
+    def gains(self, number: int) -> FloatArray:
+        """The gain of each move of that row, all options of a group together; shape (moves,)."""
+        products, own = self._now(number)
+        crossed, squares = [], []
+        for changes, columns, known, parts in zip(
+            self._changes, self._columns, self._squares, self._parts, strict=True
+        ):
+            found = changes[:, number]
+            crossed.append((found @ products[columns][:, :, None]).ravel())
+            inner = found @ parts[:, : 2 * self._made].transpose(0, 2, 1)
+            squares.append((known[:, number] - self._lost(inner)).ravel())
+        mixed = np.concatenate(crossed)
+        variances = own + 2.0 * mixed + np.concatenate(squares)
+        return np.asarray((1.0 + variances) * (1.0 - own) + (own + mixed) ** 2 - 1.0)
+
+    def exchange(self, number: int, other: FloatArray) -> None:
+        """Replace that row by the other one."""
+        row = self._rows[number]
+        products, own = self._now(number)
+        changed = np.flatnonzero(other != row)
+        jump = other[changed] - row[changed]
+        solved = jump @ self._about.inverse[changed] - self._removed(self._solved[: 2 * self._made, changed] @ jump)
+        pair = np.array([products + solved, products])
+        variances, covariance = float(pair[0] @ other), float(products @ other)
+        core = np.array([[variances + 1.0, covariance], [covariance, own - 1.0]])
+        here = slice(2 * self._made, 2 * self._made + 2)
+        self._solved[here], self._weights[self._made] = pair, np.linalg.inv(core)
+        for columns, parts in zip(self._columns, self._parts, strict=True):
+            parts[:, here] = pair[:, columns].transpose(1, 0, 2)
+        self._about.log_determinant += math.log(max(-float(np.linalg.det(core)), _LEAST))
+        self._made += 1
+
+    def apply(self) -> None:
+        """Change the inverse of ``about`` by all exchanges."""
+        solved, weights = self._solved[: 2 * self._made], self._weights[: self._made]
+        weighted = weights @ solved.reshape(self._made, 2, solved.shape[1])
+        self._about.inverse -= solved.T @ weighted.reshape(solved.shape)
+
+    def _now(self, number: int) -> tuple[FloatArray, float]:
+        """The product of that row with the present inverse, and its quadratic form."""
+        row = self._rows[number]
+        products = self._products[number] - self._removed(self._solved[: 2 * self._made] @ row)
+        return products, float(products @ row)
+
+    def _removed(self, inner: FloatArray) -> FloatArray:
+        """R W times a vector of shape (2 * exchanges,)."""
+        weighted = self._weights[: self._made] @ inner.reshape(-1, 2, 1)
+        return weighted.ravel() @ self._solved[: 2 * self._made]
+
+    def _lost(self, inner: FloatArray) -> FloatArray:
+        """The quadratic forms in W of vectors of shape (..., 2 * exchanges)."""
+        pairs = inner.reshape(*inner.shape[:-1], self._made, 2)
+        weights = self._weights[: self._made]
+        return np.asarray(
+            (
+                weights[:, 0, 0] * pairs[..., 0] ** 2
+                + 2.0 * weights[:, 0, 1] * pairs[..., 0] * pairs[..., 1]
+                + weights[:, 1, 1] * pairs[..., 1] ** 2
+            ).sum(axis=-1)
+        )
+
+
 _Forms = tuple[FloatArray, FloatArray]
 _LEAST = 1e-12
+
+
+def _squares(changes: FloatArray, columns: Index, matrix: FloatArray) -> FloatArray:
+    """The quadratic forms of changes of a group of options, of shape (options, rows, settings)."""
+    inner = changes.reshape(len(columns), -1, changes.shape[3])
+    inner = np.einsum("omc,omc->om", inner @ matrix[columns[:, :, None], columns[:, None]], inner)
+    return np.asarray(inner.reshape(changes.shape[:3]))
 
 
 def _by_row(forms: FloatArray) -> FloatArray:

@@ -44,6 +44,8 @@ def best(
     search: Exchange, among: Candidates, runs: int, fixed: Levels, rng: np.random.Generator, starts: int | None
 ) -> tuple[Levels, float]:
     """The best of several searches: some start from random runs, the others from the best with a few runs renewed."""
+    import scipy.linalg  # noqa: F401  # brings a BLAS of its own, and only libraries that are loaded can be limited
+
     with threadpool_limits(1, user_api="blas"):  # many products of small matrices: threads would only wait
         return _best(search, among, runs, fixed, rng, starts)
 
