@@ -66,6 +66,25 @@ def test_pilot_runs_are_not_counted_as_runs_of_the_design(capsys: pytest.Capture
     assert capsys.readouterr().err == "screening: 5 of 5 runs\nscreening: 4 of 4 runs\n"
 
 
+def test_the_known_runs_are_counted_once_for_a_plan(capsys: pytest.CaptureFixture[str]) -> None:
+    """Else the time of n runs grows with the square of n."""
+    looks: list[int] = []
+
+    class Counted(tuple[Run, ...]):
+        def __iter__(self) -> Iterator[Run]:
+            looks.append(len(self))
+            return super().__iter__()
+
+    every = tasks(8)
+    known, plan = Evidence(Counted(map(run, every[:3]))), Plan.of(every[3:])
+    looks.clear()
+    with progress("b") as observe:
+        for task in plan.tasks:
+            observe(run(task), known, plan)
+        assert looks == [3]
+    assert capsys.readouterr().err == "b: 8 of 8 runs\n"
+
+
 def test_a_terminal_shows_what_is_decided(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)

@@ -69,20 +69,24 @@ class _Counter:
         self._counted = ("", False)
         self._plan: Plan | None = None
         self._made: list[Run] = []
+        self._before = 0
         self._failed = 0
 
     def __call__(self, run: Run, evidence: Evidence, plan: Plan) -> None:
         from hati.core import Outcome, prepares, replace  # late: it loads NumPy, which a `hati --help` must not pay for
 
         preparing = prepares(run.task)
-        if (run.task.study, preparing) != self._counted:
+        changed = (run.task.study, preparing) != self._counted
+        if changed:
             self._show.end()
             self._counted, self._failed = (run.task.study, preparing), 0
         if plan is not self._plan:
-            self._plan, self._made = plan, []
+            self._plan, self._made, changed = plan, [], True
+        if changed:  # else the evidence is the same: counting it after each run would take quadratic time
+            self._before = sum(prepares(each.task) == preparing for each in evidence.runs)
         self._made.append(run)
         self._failed += run.outcome is not Outcome.DONE
-        made, before = self._made, sum(prepares(each.task) == preparing for each in evidence.runs)
+        made, before = self._made, self._before
 
         def known() -> Evidence:
             return replace(evidence, runs=(*evidence.runs, *made))

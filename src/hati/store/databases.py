@@ -9,13 +9,14 @@ import sqlite3
 import tempfile
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
-from sqlalchemy import Connection, Engine, Insert, Table, create_engine, event, text
+from sqlalchemy import Connection, Engine, Insert, PoolProxiedConnection, Table, create_engine, event, text
 from sqlalchemy.engine import URL, Dialect
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import DBAPIError, OperationalError
@@ -28,18 +29,15 @@ class Insertion(Struct, frozen=True):
     """An insertion that is compiled once: compiling it for every row would double the time of the insertion."""
 
     statement: str
-    columns: tuple[str, ...]
+    values: Callable[[Mapping[str, object]], tuple[object, ...]]
+    """A row's values in the order of the statement."""
 
     @classmethod
     def of(cls, engine: Engine, statement: Insert, table: Table, *given: str) -> Insertion:
         """The insertion of a table's rows, without the ``given`` columns, which the database fills in."""
         keys = [column.name for column in table.columns if column.name not in given]
         compiled = statement.compile(engine, column_keys=keys)
-        return cls(str(compiled), tuple(compiled.positiontup or ()))
-
-    def values(self, row: Mapping[str, object]) -> tuple[object, ...]:
-        """A row's values in the order of the statement."""
-        return tuple(row[name] for name in self.columns)
+        return cls(str(compiled), itemgetter(*(compiled.positiontup or ())))
 
 
 class Database(ABC):
@@ -68,16 +66,25 @@ class Database(ABC):
     def settle(self, connection: Connection) -> None:
         """Undo the changes of ``prepare`` to the connection, after the transaction."""
 
+    def transaction(self, engine: Engine) -> AbstractContextManager[Connection | PoolProxiedConnection]:
+        """A transaction for ``insert_run`` and ``insert_all``, committed at its end unless an error ends it."""
+        return engine.begin()
+
     @abstractmethod
     def insert_missing(self, table: Table) -> Insert:
         """An insertion that does not change existing rows."""
 
     @abstractmethod
-    def insert_run(self, connection: Connection, insertion: Insertion, row: Mapping[str, object]) -> int | None:
+    def insert_run(
+        self, connection: Connection | PoolProxiedConnection, insertion: Insertion, row: Mapping[str, object]
+    ) -> int | None:
         """Insert a run unless its task has one; return its number, or None if the task has one."""
 
-    def insert_all(self, connection: Connection, insertion: Insertion, rows: Sequence[Mapping[str, object]]) -> None:
+    def insert_all(
+        self, connection: Connection | PoolProxiedConnection, insertion: Insertion, rows: Sequence[Mapping[str, object]]
+    ) -> None:
         """Insert rows."""
+        assert isinstance(connection, Connection)
         connection.exec_driver_sql(insertion.statement, list(map(insertion.values, rows)))
 
     @abstractmethod
@@ -175,18 +182,29 @@ class Sqlite(Database):
         """Enforce foreign keys again."""
         connection.exec_driver_sql("PRAGMA foreign_keys=ON")
 
+    @contextmanager
+    def transaction(self, engine: Engine) -> Iterator[PoolProxiedConnection]:
+        """A transaction of the driver: that of SQLAlchemy takes as long as the insertion."""
+        with closing(engine.raw_connection()) as connection:
+            yield connection
+            connection.commit()
+
     def insert_missing(self, table: Table) -> Insert:
         """An insertion that does not change existing rows."""
         from sqlalchemy.dialects.sqlite import insert
 
         return insert(table).on_conflict_do_nothing()
 
-    def insert_run(self, connection: Connection, insertion: Insertion, row: Mapping[str, object]) -> int | None:
+    def insert_run(
+        self, connection: Connection | PoolProxiedConnection, insertion: Insertion, row: Mapping[str, object]
+    ) -> int | None:
         """Insert a run unless its task has one; RETURNING needs a newer SQLite than some systems have."""
         done = driver_of(connection).execute(insertion.statement, insertion.values(row))
         return done.lastrowid if done.rowcount else None
 
-    def insert_all(self, connection: Connection, insertion: Insertion, rows: Sequence[Mapping[str, object]]) -> None:
+    def insert_all(
+        self, connection: Connection | PoolProxiedConnection, insertion: Insertion, rows: Sequence[Mapping[str, object]]
+    ) -> None:
         """Insert rows."""
         driver_of(connection).executemany(insertion.statement, map(insertion.values, rows))
 
@@ -280,9 +298,10 @@ class Sqlite(Database):
         )
 
 
-def driver_of(connection: Connection) -> sqlite3.Connection:
+def driver_of(connection: Connection | PoolProxiedConnection) -> sqlite3.Connection:
     """SQLite's own connection, for what is done after every run: SQLAlchemy's layers took as long as the insertion."""
-    driver = connection.connection.driver_connection
+    pooled = connection.connection if isinstance(connection, Connection) else connection
+    driver = pooled.driver_connection
     assert isinstance(driver, sqlite3.Connection)
     return driver
 
@@ -432,8 +451,11 @@ class Postgresql(Database):
         statement = insert(table).on_conflict_do_nothing()
         return statement.returning(table.c.number) if "number" in table.c else statement
 
-    def insert_run(self, connection: Connection, insertion: Insertion, row: Mapping[str, object]) -> int | None:
+    def insert_run(
+        self, connection: Connection | PoolProxiedConnection, insertion: Insertion, row: Mapping[str, object]
+    ) -> int | None:
         """Insert a run unless its task has one."""
+        assert isinstance(connection, Connection)
         number: int | None = connection.exec_driver_sql(insertion.statement, insertion.values(row)).scalar()
         return number
 

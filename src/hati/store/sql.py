@@ -11,7 +11,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
-from sqlalchemy import Connection, Engine, Row, RowMapping, Select, delete, func, insert, select, update
+from sqlalchemy import (
+    Connection,
+    Engine,
+    PoolProxiedConnection,
+    Row,
+    RowMapping,
+    Select,
+    delete,
+    func,
+    insert,
+    select,
+    update,
+)
 
 from hati.core import (
     Better,
@@ -211,7 +223,7 @@ class SqlStore:
         Raises:
             MeasurementError: where the store was deleted meanwhile; its content is then in a file next to it.
         """
-        with explained(self._database), self._engine.begin() as connection:
+        with explained(self._database), self._database.transaction(self._engine) as connection:
             recorded = self._insert(connection, run)
         with explained(self._database):
             lost = self._database.rescued(self._engine)
@@ -329,7 +341,7 @@ class SqlStore:
         for machine in machines:
             add_machine(connection, self._database.insert_missing(schema.machine), machine)
 
-    def _insert(self, connection: Connection, run: Run) -> bool:
+    def _insert(self, connection: Connection | PoolProxiedConnection, run: Run) -> bool:
         """Insert a run with its observations unless its task has one; return whether it was inserted."""
         row, observed = run_rows(run)
         number = self._database.insert_run(connection, self._run, row)

@@ -357,6 +357,7 @@ class LocalSubject:
         secrets: Collection[str] = (),
     ) -> None:
         self._root = root.resolve()
+        self._work, self._logs = work_root(self._root), log_root(self._root)
         self._checked: dict[str, _Checked] = {}
         self._machine = machine.fingerprint
         self._clock = clock
@@ -386,7 +387,7 @@ class LocalSubject:
     def close(self) -> None:
         """Remove the files of revisions and of interrupted runs, and the work folder outside of the project."""
         self._trees.close()
-        clear(work_root(self._root))
+        clear(self._work)
         with suppress(OSError):
             shared_work_root(self._root).rmdir()
 
@@ -470,7 +471,7 @@ class LocalSubject:
         if used is None:
             earlier = self.retire()
             used = self._deployment(benchmark, task, supervisor)
-        work = used.work or work_root(self._root)
+        work = used.work or self._work
         recipe = Recipe(benchmark, task, tree.folder, work, used.port)
         used.environment = {**self._environment, **tree.environment}
         self._kept = None
@@ -495,14 +496,12 @@ class LocalSubject:
         port = free_port() if needs.port else None
         folder = self._work_folder(user) / task.id[:16]
         work, counts = folder if needs.work else None, folder.with_suffix(".counts")
-        logs = log_root(self._root)
-        return Deployment(supervisor, self._environment, work, port, logs, counts, user, self.masking)
+        return Deployment(supervisor, self._environment, work, port, self._logs, counts, user, self.masking)
 
     def _work_folder(self, user: struct_passwd | None) -> Path:
         """The folder of work folders; another one for a user who may not enter the project's."""
-        own = work_root(self._root)
-        if user is None or reaches(user, own):
-            return own
+        if user is None or reaches(user, self._work):
+            return self._work
         shared = shared_work_root(self._root)
         make_shared(shared)
         return shared
