@@ -112,7 +112,7 @@ class Space(Struct, frozen=True, dict=True):
             self._check(constraint, "")
         _ = self.by_dependence
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The names of the options, in order."""
         return tuple(option.name for option in self.options)

@@ -24,7 +24,7 @@ from hati.studies.probe.finding import (
     undisturbed,
 )
 from hati.studies.probe.intervals import median_property, median_ratio_property, rate_property
-from hati.studies.probe.noise import GapMode, Gaps, gaps_of, mode_of
+from hati.studies.probe.noise import GapMode, gaps_of, mode_of, own_use, used_elsewhere
 
 RATE_METHOD = "cpu-time-3"
 CORES_METHOD = "cpu-share-3"
@@ -161,7 +161,7 @@ def timeslice(raw: Raw, counts: Sequence[int] = (2, 3, 4)) -> tuple[Property, ..
     owns: list[float] = []
     for count in counts:
         group = gaps_of(raw, f"{count}/")
-        owns.append(_own(group))
+        owns.append(own_use(group))
         mode = mode_of(np.concatenate([gaps.lengths for gaps in group]))
         if mode is None:
             return (inconclusive(name, "ms", f"{count} processes on one core hardly interrupt each other"),)
@@ -172,7 +172,7 @@ def timeslice(raw: Raw, counts: Sequence[int] = (2, 3, 4)) -> tuple[Property, ..
     found = Property(name, value, "ms", (ends[0], ends[1]))
     worst = min(modes, key=lambda each: each[1].share)
     if min(owns) < _OWN:
-        return (contaminated(found, _elsewhere(owns)),)
+        return (contaminated(found, used_elsewhere(min(owns))),)
     if worst[1].share < _SHARE:
         reason = f"with {worst[0]} processes only {worst[1].share:.0%} of the waiting is in gaps of one length"
         return (inconclusive(name, "ms", reason, value),)
@@ -202,8 +202,8 @@ def round_robin_slice(raw: Raw) -> tuple[Property, ...]:
     if mode is None:
         return (inconclusive(name, "ms", "the two processes take turns fewer than five times; measure longer"),)
     found = Property(name, mode.length, "ms", mode.interval)
-    if (own := _own(group)) < _OWN_REAL_TIME:
-        return (contaminated(found, _elsewhere([own])),)
+    if (own := own_use(group)) < _OWN_REAL_TIME:
+        return (contaminated(found, used_elsewhere(own)),)
     if mode.share < _SHARE:
         reason = f"only {mode.share:.0%} of the waiting is in gaps of one length"
         return (inconclusive(name, "ms", reason, mode.length),)
@@ -260,14 +260,6 @@ def _clusters(values: FloatArray, diameter: float) -> list[FloatArray]:
 def _slope(others: FloatArray, lengths: Sequence[float]) -> float:
     """The slope through the origin by relative least squares: the mean of the lengths per competitor."""
     return float(np.mean(np.asarray(lengths) / others))
-
-
-def _own(group: Sequence[Gaps]) -> float:
-    return sum(gaps.cpu for gaps in group) / max(gaps.wall for gaps in group)
-
-
-def _elsewhere(owns: Sequence[float]) -> str:
-    return f"something else had {1.0 - min(owns):.0%} of the core's time; repeat it when the machine is quiet"
 
 
 LEVELS_METHOD = "chase-segments-3"

@@ -80,6 +80,16 @@ class Gaps:
         return np.bincount(parts, weights=weights, minlength=_PARTS).astype(np.float64)
 
 
+def own_use(group: Sequence[Gaps]) -> float:
+    """The CPU time of all processes over the time of the longest window."""
+    return sum(gaps.cpu for gaps in group) / max(gaps.wall for gaps in group)
+
+
+def used_elsewhere(own: float) -> str:
+    """Why the core's time is not that of its processes, which had the fraction ``own`` of it."""
+    return f"something else had {1.0 - own:.0%} of the core's time; repeat it when the machine is quiet"
+
+
 @dataclass(frozen=True, slots=True)
 class GapMode:
     """The length at which gaps take most time, its ``interval``, and the ``share`` of all gaps' time near it."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from hati.core import FloatArray
@@ -17,7 +15,7 @@ from hati.studies.probe.finding import (
     ratio_property,
 )
 from hati.studies.probe.intervals import median_property, series_quantile_interval
-from hati.studies.probe.noise import Gaps, gaps_of
+from hati.studies.probe.noise import Gaps, gaps_of, own_use, used_elsewhere
 
 WAKEUP_METHOD = "timer-lateness-2"
 SWITCH_METHOD = "pipe-pair-2"
@@ -71,7 +69,7 @@ def switch(raw: Raw) -> tuple[Property, ...]:
         return (inconclusive(name, "us", f"only {switched:.0%} of the bytes needed a switch", found.value),)
     _, wall, cpu = raw["window_ns"]
     if cpu / wall < _OWN:
-        return (contaminated(found, _elsewhere(cpu / wall)),)
+        return (contaminated(found, used_elsewhere(cpu / wall)),)
     return (found,)
 
 
@@ -87,9 +85,9 @@ def weights(raw: Raw) -> tuple[Property, ...]:
         return (inconclusive(name, "1", "one of the two processes never ran; measure longer"),)
     found = ratio_property(name, np.log(times[:, 0] / times[:, 1]))
     low, high = np.log(found.interval or (1.0, 1.0))
-    own = min(_own(group) for group in groups)
+    own = min(own_use(group) for group in groups)
     if own < _OWN:
-        return (contaminated(found, _elsewhere(own)),)
+        return (contaminated(found, used_elsewhere(own)),)
     if high - low > 2.0 * _WIDEST:
         return (inconclusive(name, "1", "the ratio differs between repetitions; measure longer", found.value),)
     return (found,)
@@ -152,12 +150,3 @@ def _spread(times: FloatArray, limit: float) -> Property:
 def _repetitions(raw: Raw) -> list[tuple[Gaps, ...]]:
     count = len({name.partition("/")[0] for name in raw if "/window_ns" in name})
     return [gaps_of(raw, f"{number}/") for number in range(count)]
-
-
-def _own(group: Sequence[Gaps]) -> float:
-    """The CPU time of all processes over the time of the longest window."""
-    return sum(gaps.cpu for gaps in group) / max(gaps.wall for gaps in group)
-
-
-def _elsewhere(own: float) -> str:
-    return f"something else had {1.0 - own:.0%} of the core's time; repeat it when the machine is quiet"

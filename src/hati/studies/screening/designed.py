@@ -6,13 +6,19 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from msgspec import Struct
 
-from hati.core import Benchmark, InputError, Metric, StudyId
+from hati.core import Benchmark, Evidence, InputError, Metric, StudyId, replace
+from hati.studies.screening.changes import Readable
+from hati.studies.screening.conclusion import RunCounts, ScreeningConclusion
 from hati.studies.screening.planning.models import ALPHA, RELEVANT
+from hati.studies.screening.population import ValidPopulation
 from hati.studies.screening.reruns import Reruns
+from hati.studies.screening.runs import Units
+from hati.studies.screening.screening_model import ShownEffects, conditional_effects, dominating_option
 from hati.studies.screening.warnings import OF_PROGRAMS, Remedies
 
 if TYPE_CHECKING:
     from hati.space import Space
+    from hati.stats import Term
 
 C = TypeVar("C")
 
@@ -48,3 +54,22 @@ class DesignedScreening(Struct, Generic[C], frozen=True, dict=True):
     def reruns(self) -> Reruns:
         """The repeats of suspect runs."""
         return Reruns(self.id, self.benchmark, self.revision)
+
+    def with_shown(
+        self,
+        conclusion: ScreeningConclusion,
+        evidence: Evidence,
+        population: ValidPopulation,
+        units: Units,
+        readable: Readable,
+        judged: tuple[Term, ...] = (),
+    ) -> ScreeningConclusion:
+        """The conclusion with the number of runs, effects at settings of others, and the option that dominates."""
+        effects, ranking = conclusion.effects, conclusion.ranking
+        shown = ShownEffects(self.space, population, units, readable, self.relevant, effects, ranking, judged)
+        return replace(
+            conclusion,
+            campaign=RunCounts.of(evidence, self.metric),
+            conditional_effects=conditional_effects(shown),
+            dominating=dominating_option(shown),
+        )

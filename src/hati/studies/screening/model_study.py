@@ -10,7 +10,7 @@ import numpy as np
 
 from hati.core import Configuration, Evidence, Outcome, Plan, Run, Task, generator, replace
 from hati.design import Model, balanced_blocks, from_levels, levels
-from hati.studies.screening.conclusion import FollowUpSummary, RunCounts, ScreeningConclusion
+from hati.studies.screening.conclusion import FollowUpSummary, ScreeningConclusion
 from hati.studies.screening.designed import DesignedScreening
 from hati.studies.screening.dominance import (
     InterimLook,
@@ -28,7 +28,7 @@ from hati.studies.screening.planning.set_aside import with_usable
 from hati.studies.screening.planning.tasks import STAGE, design_tasks, own_tasks, tasks_left
 from hati.studies.screening.reruns import RERUN_STAGE, blocks_of_tasks, design_reruns, is_flip, with_suspects
 from hati.studies.screening.runs import MeasuredDesign
-from hati.studies.screening.screening_model import ScreeningModel, ShownEffects, conditional_effects, dominating_option
+from hati.studies.screening.screening_model import ScreeningModel
 from hati.studies.screening.warnings import partial_warnings
 
 if TYPE_CHECKING:
@@ -141,24 +141,10 @@ class ModelScreening(DesignedScreening[ModelChoice], frozen=True, dict=True):
             self.choice.again - design_reruns(evidence),
             self.remedies,
         )
-        shown = ShownEffects(
-            self.space,
-            self._model.valid,
-            judged.analysis.units,
-            judged.analysis.readable,
-            self.relevant,
-            conclusion.effects,
-            conclusion.ranking,
-            tuple(judged.analysis.judged.places),
-        )
-        followed = replace(
-            conclusion,
-            follow_up=self._followed(evidence),
-            campaign=RunCounts.of(evidence, self.metric),
-            conditional_effects=conditional_effects(shown),
-            dominating=dominating_option(shown),
-        )
-        return replace(followed, warnings=(*partial_warnings(self.choice), *followed.warnings))
+        analysis, warnings = judged.analysis, (*partial_warnings(self.choice), *conclusion.warnings)
+        followed = replace(conclusion, follow_up=self._followed(evidence), warnings=warnings)
+        terms = tuple(analysis.judged.places)
+        return self.with_shown(followed, evidence, self._model.valid, analysis.units, analysis.readable, terms)
 
     def important(self, judged: JudgedDesign) -> tuple[str, ...]:
         """The options whose main effect is important and not refuted, the largest first."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hati.core import Benchmark, Configuration, Evidence, FloatArray, Plan, Run, StudyId, Task, generator, replace
+from hati.core import Benchmark, Configuration, Evidence, FloatArray, Plan, Run, StudyId, Task, generator
 from hati.design import Design, blocks_of, configurations, levels
 from hati.stats import Contrasts, Index, ModelTerms, Term, contrasts
 from hati.studies.schedule import nothing_measured
@@ -20,8 +20,6 @@ from hati.studies.screening.conclusion import (
     EffectSize,
     MachineBlocks,
     ModelSummary,
-    OptionSummary,
-    RunCounts,
     ScreeningConclusion,
     option_summaries,
 )
@@ -45,7 +43,6 @@ from hati.studies.screening.reruns import (
     with_suspects,
 )
 from hati.studies.screening.runs import MeasuredDesign, choose_scale, configuration_units
-from hati.studies.screening.screening_model import ShownEffects, conditional_effects, dominating_option
 from hati.studies.screening.spread import Spread, analyse_spread, compare_machines
 from hati.studies.screening.warnings import Situation, machine_warnings, warnings
 
@@ -108,7 +105,7 @@ class Screening(DesignedScreening[Choice], frozen=True, dict=True):
     @cached_property
     def design(self) -> Design:
         """The design, its factors named as the options."""
-        return self.choice.design(self._names)
+        return self.choice.design(self.space.names)
 
     @cached_property
     def configurations(self) -> tuple[Configuration, ...]:
@@ -166,13 +163,11 @@ class Screening(DesignedScreening[Choice], frozen=True, dict=True):
         found = self.measured(evidence)
         analysis = self._analysis(found)
         of_rows = self._conclusion(found, analysis, evidence.seconds)
-        shown = self._shown_effects(found, analysis, of_rows)
-        conclusion = replace(
-            of_rows,
-            campaign=RunCounts.of(evidence, self.metric),
-            conditional_effects=conditional_effects(shown),
-            dominating=dominating_option(shown),
-        )
+        population = ValidPopulation.unconstrained([len(option.settings) for option in self.space.options])
+        rows = levels([run.task.configuration for run in found.runs], self.space)
+        # With configurations as units, what a model of few terms omits belongs to these.
+        units = configuration_units(rows, found.blocks, found.machines, found.in_time)
+        conclusion = self.with_shown(of_rows, evidence, population, units, _readable(found, analysis))
         left = unsettled(found, self._suspected(found), repeated(evidence, self.metric))
         again = reruns_made(self._made(evidence), self.metric, self._rows)
         spare = self.choice.again - design_reruns(evidence)
@@ -183,21 +178,8 @@ class Screening(DesignedScreening[Choice], frozen=True, dict=True):
     def _shown(self, found: MeasuredDesign) -> tuple[str, ...]:
         """The options whose main effect is important, or important or aliased, the largest first."""
         effects = self._analysis(found).effects
-        return tuple(self._names[effect.term[0]] for effect in effects if effect.important and len(effect.term) == 1)
-
-    def _shown_effects(
-        self, found: MeasuredDesign, analysis: Analysis, conclusion: ScreeningConclusion
-    ) -> ShownEffects:
-        """The shown effects, with configurations as units: what a model of few terms omits belongs to these."""
-        rows = levels([run.task.configuration for run in found.runs], self.space)
-        return ShownEffects(
-            self.space,
-            ValidPopulation.unconstrained([len(option.settings) for option in self.space.options]),
-            configuration_units(rows, found.blocks, found.machines, found.in_time),
-            _readable(found, analysis),
-            self.relevant,
-            conclusion.effects,
-            conclusion.ranking,
+        return tuple(
+            self.space.names[effect.term[0]] for effect in effects if effect.important and len(effect.term) == 1
         )
 
     def measured(self, evidence: Evidence) -> MeasuredDesign:
@@ -253,11 +235,11 @@ class Screening(DesignedScreening[Choice], frozen=True, dict=True):
             judged_by=analysis.judged_by,
             alpha=self.alpha,
             relevant=self.relevant,
-            options=self._options,
-            configurations=2 ** len(self._names),
+            options=option_summaries(self.space),
+            configurations=2 ** len(self.space.names),
             design=summary,
             effects=tuple(self._effect(effect) for effect in analysis.effects),
-            ranking=rank(analysis.effects, self._names),
+            ranking=rank(analysis.effects, self.space.names),
             important=self._important(analysis),
             threshold=analysis.threshold,
             detectable=None if analysis.detectable is None else DetectableEffect(*analysis.detectable),
@@ -272,7 +254,7 @@ class Screening(DesignedScreening[Choice], frozen=True, dict=True):
                 *machine_warnings(machines),
                 *warnings(
                     Situation(
-                        self._names,
+                        self.space.names,
                         self.design.matrix,
                         summary,
                         found,
@@ -294,7 +276,7 @@ class Screening(DesignedScreening[Choice], frozen=True, dict=True):
         signs = self.design.matrix[found.rows].astype(np.float64)
         known = self._contrasts
         shown = known.columns[:, [len(term) <= _PAIR for term in known.terms]][found.rows].astype(np.float64)
-        mains = dict(zip(self._names, np.split(signs, signs.shape[1], axis=1), strict=True))
+        mains = dict(zip(self.space.names, np.split(signs, signs.shape[1], axis=1), strict=True))
         pairs = [self._named(term) for term in known.terms if len(term) == _PAIR]
         return compare_machines(found, _readable(found, analysis), mains, [shown], alpha=self.alpha, pairs=pairs)
 
@@ -312,7 +294,7 @@ class Screening(DesignedScreening[Choice], frozen=True, dict=True):
     def _important(self, analysis: Analysis) -> tuple[str, ...]:
         """The options whose main effect is important, the largest first."""
         found = (e for e in analysis.effects if e.important and len(e.term) == 1 and not e.aliases)
-        return tuple(self._names[e.term[0]] for e in found)
+        return tuple(self.space.names[e.term[0]] for e in found)
 
     def _effect(self, found: Estimated) -> Effect:
         size = {name: getattr(found, name) for name in EffectSize.__struct_fields__}
@@ -324,11 +306,7 @@ class Screening(DesignedScreening[Choice], frozen=True, dict=True):
         )
 
     def _named(self, term: Term) -> tuple[str, ...]:
-        return tuple(self._names[option] for option in term)
-
-    @cached_property
-    def _names(self) -> tuple[str, ...]:
-        return tuple(option.name for option in self.space.options)
+        return tuple(self.space.names[option] for option in term)
 
     @cached_property
     def _rows(self) -> dict[Configuration, int]:
@@ -337,10 +315,6 @@ class Screening(DesignedScreening[Choice], frozen=True, dict=True):
     @cached_property
     def _contrasts(self) -> Contrasts:
         return contrasts(self.design.matrix)
-
-    @cached_property
-    def _options(self) -> tuple[OptionSummary, ...]:
-        return option_summaries(self.space)
 
 
 def _readable(found: MeasuredDesign, analysis: Analysis) -> Readable:

@@ -302,7 +302,7 @@ def assigned(choice: Choice, likely: Sequence[int]) -> Choice:
     if not choice.generators or len(chosen) < 2:
         return choice
     chosen.sort()
-    aliasing = _Aliasing(from_generators(_names(factors), choice.generators).matrix)
+    aliasing = _Aliasing(from_generators(_positions(factors), choice.generators).matrix)
     found = min([tuple(chosen), *combinations(range(factors), len(chosen))], key=aliasing.of)
     others = iter(option for option in range(factors) if option not in chosen)
     taken = dict(zip(found, chosen, strict=True))
@@ -348,7 +348,3 @@ class _Aliasing(Struct, frozen=True, eq=False, dict=True):
 
 def _key(column: Matrix) -> bytes:
     return np.asarray(column * column[0], dtype=np.int8).tobytes()
-
-
-def _names(factors: int) -> tuple[str, ...]:
-    return tuple(f"x{place}" for place in range(1, factors + 1))
