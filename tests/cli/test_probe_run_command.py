@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hati.cli import main
-from hati.generate import Calibration, DemandCheck, Kernel, KernelCalibration
+from hati.generate import FLAGS, Calibration, DemandCheck, Kernel, KernelCalibration
 from hati.generate.observations import calibration_table
 from hati.wiring.probes import task_sets
 from hati.wiring.probes.task_sets import write_calibration
@@ -32,6 +32,12 @@ roles:
       count: 5
       task: {do: cpu, kernel: sort, demand_ms: 0.1, name: work, sensors: [cpu, response]}
 """
+
+
+@pytest.fixture(autouse=True)
+def _quickly_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without optimisation: what a unit of work takes is not tested here."""
+    monkeypatch.setattr("hati.driver.compiling.FLAGS", tuple(flag for flag in FLAGS if not flag.startswith("-O")))
 
 
 def test_an_experiment_is_shown_written_and_kept(hati_here: Hati, tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from hati.driver.channel import ControlChannel, FrameKind, WrongKeyError, accept
 from hati.driver.programs import RemoteProgram
 from hati.engine.locks import FileLock
 from hati.generate import (
+    FLAGS,
     CodeLoad,
     CpuLoad,
     Kernel,
@@ -66,6 +67,18 @@ tasks:
 LONG = TASK_SET.replace("count: 100", "duration_ms: 60000", 1)
 
 
+@pytest.fixture(autouse=True)
+def _quickly_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without optimisation: what a unit of work takes is not tested here."""
+    monkeypatch.setattr("hati.driver.compiling.FLAGS", tuple(flag for flag in FLAGS if not flag.startswith("-O")))
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is tested does not depend on when the machines begin."""
+    monkeypatch.setattr("hati.driver.running._REMOTE_HEAD_START_NS", 1_000_000)
+
+
 @pytest.fixture
 def refused() -> list[str]:
     """What the agent announces."""
@@ -97,6 +110,7 @@ def exchange(count: int) -> TaskSet:
     return TaskSet("test", ("one", "two"), roles)
 
 
+@pytest.mark.usefixtures("at_once")
 def test_a_part_is_run_by_the_agent(tmp_path: Path, two: RemoteMachine) -> None:
     observed = compile_and_run(exchange(50), tmp_path, machines={"two": two})
     assert len(observed.values("ping", Sensor.RESPONSE)) == 50
@@ -157,6 +171,7 @@ def test_another_key_is_refused_on_both_sides(tmp_path: Path, two: RemoteMachine
     assert refused == ["refused 127.0.0.1: it has another key"]
 
 
+@pytest.mark.usefixtures("at_once")
 def test_a_stranger_is_not_waited_for(two: RemoteMachine, tmp_path: Path) -> None:
     with socket.create_connection((two.address, two.port)) as silent:
         silent.sendall(b"GET / HTTP/1.1\r\n")
@@ -200,6 +215,7 @@ class _Shortage:
         return self._listening.accept()
 
 
+@pytest.mark.usefixtures("at_once")
 def test_an_agent_goes_on_after_a_shortage(tmp_path: Path, refused: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hati.driver.agent._SHORTAGE_SECONDS", 0.0)
     with socket.create_server(("127.0.0.1", 0)) as listening:
