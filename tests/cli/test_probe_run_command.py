@@ -91,15 +91,18 @@ def test_each_run_warns_of_an_unstable_kernel_with_the_error_that_is_too_large(
         assert f"the calibration of the kernel sort is unstable ({message}); calibrate on" in shown[0]
 
 
-def test_json_and_the_page_have_the_warnings_and_that_two_machines_are_this_one(
+def on_two_machines(model: str) -> str:
+    two = model[model.index("  - name: only") :].replace("only", "other").replace("here", "there")
+    return model.replace("[here]", "[here, there]") + two
+
+
+def test_json_has_the_warnings_and_that_two_machines_are_this_one(
     hati_here: Hati, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = tmp_path / "kept.json"
     write_calibration(Calibration((KernelCalibration(Kernel.SORT, 2000.0, linearity=0.5),)), kept)
     monkeypatch.setattr(task_sets, "_calibration_file", lambda *_: kept)
-    one = MODEL.index("  - name: only")
-    two = MODEL[one:].replace("only", "other").replace("here", "there")
-    (tmp_path / "work.yaml").write_text(MODEL.replace("[here]", "[here, there]") + two)
+    (tmp_path / "work.yaml").write_text(on_two_machines(MODEL))
     done = hati_here("probe", "run", "work.yaml", "--format", "json", folder=tmp_path)
     together = "the machines here, there are all this one; name where an agent listens on another: --on NAME=HOST:PORT"
     unstable = "the calibration of the kernel sort is unstable (linearity +50.0%); "
@@ -107,8 +110,6 @@ def test_json_and_the_page_have_the_warnings_and_that_two_machines_are_this_one(
     assert json.loads(done.out)["warnings"] == [together, unstable]
     words = " ".join(done.err.split())
     assert words.count(f"warning: {together}") == words.count(f"warning: {unstable}") == 1
-    page = hati_here("probe", "run", "work.yaml", "--format", "html", folder=tmp_path)
-    assert "the machines here, there are all this one" in page.out
     (tmp_path / "work.yaml").write_text(MODEL)
     done = hati_here("probe", "run", "work.yaml", "--format", "json", folder=tmp_path)
     assert json.loads(done.out)["warnings"] == [unstable]
@@ -122,12 +123,13 @@ def test_the_table_of_a_calibration_names_the_error_that_is_too_large() -> None:
     assert row[-1] == "unstable, linearity +6.7 %"
 
 
-def test_the_page_has_a_time_line_and_histograms(hati_here: Hati, tmp_path: Path) -> None:
-    (tmp_path / "work.yaml").write_text(MODEL.replace("demand_ms: 0.1", "units: 5"))
+def test_the_page_has_warnings_a_time_line_and_histograms(hati_here: Hati, tmp_path: Path) -> None:
+    (tmp_path / "work.yaml").write_text(on_two_machines(MODEL.replace("demand_ms: 0.1", "units: 5")))
     done = hati_here("probe", "run", "work.yaml", "--format", "html", "--output", "page.html", folder=tmp_path)
     assert done.status == 0, done.err
     page = (tmp_path / "page.html").read_text()
-    assert "10 observations of 2 sensors." in page
+    assert "the machines here, there are all this one" in page
+    assert "20 observations of 4 sensors." in page
     assert "Time line of Work" in page
     assert "only work: response time" in page
 

@@ -138,7 +138,7 @@ def test_nothing_is_left_where_the_work_fails(inside: Path, work: KernelProgram)
 def test_the_program_needs_no_library_inside_where_it_can_be_compiled_so(
     inside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    usual = KernelProgram(inside / "usual")
+    usual = KernelProgram()
     monkeypatch.setenv("XDG_CACHE_HOME", str(inside / "cache"))
     monkeypatch.setattr("platformdirs.user_cache_path", lambda _: inside / "cache")
     assert virtual._portable(usual).path != usual.path
