@@ -314,7 +314,7 @@ def test_the_clock() -> None:
     assert "others used 40%" in beside["clock.cost"].reason
 
 
-@pytest.mark.parametrize("between", [0.01, 0.08])
+@pytest.mark.parametrize("between", [pytest.param(0.01, marks=pytest.mark.acceptance), 0.08])
 def test_the_clock_of_one_machine_rarely_differs_from_itself(between: float) -> None:
     truths = {"clock.cost": 22.6, "clock.thread_cost": 245.0}
     covered = differing = 0
@@ -351,7 +351,7 @@ def test_a_largest_value_never_decides_a_difference() -> None:
     assert "a largest value" in found.reason
 
 
-@pytest.mark.parametrize("length", [0.2, 5.0])
+@pytest.mark.parametrize("length", [0.2, pytest.param(5.0, marks=pytest.mark.acceptance)])
 def test_usable_cores_are_covered(length: float) -> None:
     """Of two CPUs, others take 5 % in pieces; the third process does not run."""
     covered, events = 0, 0.05 * 1500.0 / length

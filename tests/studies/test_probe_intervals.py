@@ -21,6 +21,7 @@ from hati.studies.probe.intervals import (
 from hati.studies.probe.noise import interruptions, repeatability
 
 TRIALS = 2000
+LONG = pytest.mark.acceptance
 
 
 def autoregression(rng: np.random.Generator, phi: float, size: int) -> np.ndarray:
@@ -44,25 +45,25 @@ def within(interval: tuple[float, float] | None, truth: float) -> bool:
     return interval[0] <= truth <= interval[1]
 
 
-@pytest.mark.parametrize(("phi", "size"), [(0.0, 10), (0.5, 20), (0.9, 50), (0.9, 200)])
+@pytest.mark.parametrize(("phi", "size"), [(0.0, 10), (0.5, 20), (0.9, 50), pytest.param(0.9, 200, marks=LONG)])
 def test_medians_of_a_series_are_covered(phi: float, size: int) -> None:
     series = np.exp(0.3 * autoregression(np.random.default_rng(1), phi, size))
     assert_covers(lambda trial: within(median_property("a", series[trial], "us").interval, 1.0))
 
 
-@pytest.mark.parametrize("phi", [0.0, 0.5])
+@pytest.mark.parametrize("phi", [pytest.param(0.0, marks=LONG), 0.5])
 def test_the_99th_percentile_of_a_series_is_covered(phi: float) -> None:
     series = autoregression(np.random.default_rng(2), phi, 500)
     assert_covers(lambda trial: within(series_quantile_interval(series[trial], 0.99), 2.3263479))
 
 
-@pytest.mark.parametrize(("phi", "size"), [(0.0, 10), (0.5, 32), (0.9, 200)])
+@pytest.mark.parametrize(("phi", "size"), [(0.0, 10), (0.5, 32), pytest.param(0.9, 200, marks=LONG)])
 def test_rates_of_a_series_are_covered(phi: float, size: int) -> None:
     times = 1e5 * np.exp(0.3 * autoregression(np.random.default_rng(3), phi, size) - 0.045)
     assert_covers(lambda trial: within(rate_property("a", np.ones(size), times[trial], "1/s").interval, 1e4))
 
 
-@pytest.mark.parametrize(("phi", "size"), [(0.5, 20), (0.9, 50)])
+@pytest.mark.parametrize(("phi", "size"), [pytest.param(0.5, 20, marks=LONG), (0.9, 50)])
 def test_ratios_of_medians_are_covered(phi: float, size: int) -> None:
     rng = np.random.default_rng(4)
     values = 30.0 * np.exp(0.3 * autoregression(rng, phi, size))
