@@ -248,7 +248,7 @@ def _import_files(files: list[Path], written_as: str | None, output: str) -> Non
     from hati.subject.samples import read_all
 
     check_output(output, *files)
-    with reading_progress("reading") as watch:
+    with reading_progress() as watch:
         found = read_all(files, written_as, watch)
     for warning in found.warnings:
         say(f"warning: {warning}")

@@ -15,7 +15,7 @@ from msgspec import Struct
 from hati.cli.output import console, say
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
+    from rich.progress import Progress, ProgressColumn
 
     from hati.campaign import Observer
     from hati.core import Evidence, Plan, Run, Study
@@ -102,13 +102,19 @@ def progress(title: str, report: Aside = _nothing) -> Iterator[Observer]:
         yield _Counter(lines)
         lines.end()
         return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import MofNCompleteColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console(stderr=True)) as bar:
+    with _bar(MofNCompleteColumn(), transient=False) as bar:
         drawn = _Bar(bar, title, report)
         yield _Counter(drawn)
         drawn.end()
+
+
+def _bar(amount: ProgressColumn, *, transient: bool) -> Progress:
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), amount, TimeRemainingColumn())
+    return Progress(*columns, console=console(stderr=True), transient=transient)
 
 
 class _Bar:
@@ -188,16 +194,15 @@ _LARGE = 20 * _MEGABYTE
 
 
 @contextmanager
-def reading_progress(title: str) -> Iterator[Callable[[int, int], None]]:
+def reading_progress() -> Iterator[Callable[[int, int], None]]:
     """Show on standard error how much of a large file has been read."""
     if not sys.stderr.isatty():
-        yield _Megabytes(title)
+        yield _Amounts("reading", "MB", _MEGABYTE)
         return
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import DownloadColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console(stderr=True), transient=True) as bar:
-        task = bar.add_task(title, total=None, visible=False)
+    with _bar(DownloadColumn(), transient=True) as bar:
+        task = bar.add_task("reading", total=None, visible=False)
 
         def show(read: int, size: int) -> None:
             bar.update(task, completed=read, total=size, visible=size >= _LARGE)
@@ -205,44 +210,30 @@ def reading_progress(title: str) -> Iterator[Callable[[int, int], None]]:
         yield show
 
 
-class _Megabytes:
-    """Prints at intervals how much has been read."""
+class _Amounts:
+    """Prints at intervals how many of all units are done, a unit being ``size`` of what is counted."""
 
-    def __init__(self, title: str) -> None:
-        self._title = title
+    def __init__(self, title: str, unit: str, size: int = 1) -> None:
+        self._title, self._unit, self._size = title, unit, size
         self._said = time.monotonic()
 
-    def __call__(self, read: int, size: int) -> None:
+    def __call__(self, done: int, total: int) -> None:
         if time.monotonic() - self._said >= _SECONDS_BETWEEN_LINES:
             self._said = time.monotonic()
-            say(f"{self._title}: {read // _MEGABYTE} of {size // _MEGABYTE} MB")
+            say(f"{self._title}: {done // self._size} of {total // self._size} {self._unit}")
 
 
 @contextmanager
 def steps_progress(title: str) -> Iterator[Callable[[int, int], None]]:
     """Show on standard error how many steps of a long computation are done."""
     if not sys.stderr.isatty():
-        yield _Steps(title)
+        yield _Amounts(title, "steps")
         return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import MofNCompleteColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console(stderr=True), transient=True) as bar:
+    with _bar(MofNCompleteColumn(), transient=True) as bar:
         task = bar.add_task(title, total=None)
         yield lambda done, steps: bar.update(task, completed=done, total=steps)
-
-
-class _Steps:
-    """Prints at intervals how many steps are done."""
-
-    def __init__(self, title: str) -> None:
-        self._title = title
-        self._said = time.monotonic()
-
-    def __call__(self, done: int, steps: int) -> None:
-        if time.monotonic() - self._said >= _SECONDS_BETWEEN_LINES:
-            self._said = time.monotonic()
-            say(f"{self._title}: {done} of {steps} steps")
 
 
 _SLOW = 2.0

@@ -37,6 +37,8 @@ GROUP = "hati.studies"
 """The group of the entry points of other packages."""
 SECTIONS = ("Model", "Measure", "Decide", "Follow", "Share")
 """The sections of commands in the help."""
+STATISTIC = "statistic (here the mean)"
+"""What records without the request lack, unless the study chose a statistic."""
 
 PROJECT = "Folder with hati.toml, or the file."
 PROJECT_OR_TABLE = "Folder with hati.toml, the file, or a table (CSV, Parquet, measurements.xml)."
@@ -264,7 +266,9 @@ class StudyType(ABC, Generic[R, S, C]):
 
     def missing(self, stored: StoredStudy) -> tuple[str, ...]:
         """The values that a report takes from the defaults because the study's record lacks them."""
-        return () if stored.asked(self.request) else self.unrecorded
+        if stored.asked(self.request):
+            return ()
+        return tuple(each for each in self.unrecorded if each != STATISTIC or not stored.choices().rows)
 
     def make(self, prepared: Prepared[S, C], request: R, announce: Announce, observe: Observer) -> C:
         """Run a campaign, or the rest of it, keep the request with it, and conclude.

@@ -21,7 +21,7 @@ from hati.core import (
 )
 from hati.core.requests import LARGEST_SEED
 from hati.core.wording import listed
-from hati.wiring.study_types import GivenFlags, Steps, StudyReport, StudyType
+from hati.wiring.study_types import STATISTIC, GivenFlags, Steps, StudyReport, StudyType
 
 if TYPE_CHECKING:
     from hati.studies.comparison import Question
@@ -151,7 +151,7 @@ class PairedType(StudyType[CompareRequest, "PairedComparison", "PairedConclusion
 
     name, kind, section, request = "compare", "paired", "Decide", CompareRequest
     place_help = "Benchmarks: folder with hati.toml, or the file."
-    unrecorded = ("level", "margin")
+    unrecorded = ("level", "margin", STATISTIC)
     judges = True
     metrics_apart = True
 
@@ -207,11 +207,6 @@ class PairedType(StudyType[CompareRequest, "PairedComparison", "PairedConclusion
         from hati.wiring.comparing import prepare_pairs
 
         return prepare_pairs(place, request, fresh=fresh)
-
-    def missing(self, stored: StoredStudy) -> tuple[str, ...]:
-        """Also the statistic, if none was chosen."""
-        missing = super().missing(stored)
-        return missing if not missing or stored.choices().rows else (*missing, "statistic (here the mean)")
 
     def restore(self, stored: StoredStudy) -> PairedComparison:
         """The comparison from its record."""

@@ -23,7 +23,7 @@ from hati.core import (
     share,
 )
 from hati.core.wording import suggestion
-from hati.wiring.study_types import GivenFlags, Steps, StudyReport, StudyType
+from hati.wiring.study_types import STATISTIC, GivenFlags, Steps, StudyReport, StudyType
 
 if TYPE_CHECKING:
     from hati.document import Aside
@@ -94,7 +94,7 @@ class ReplayType(StudyType[HistoryRequest, "Replay", "Replayed"]):
     """The history of revisions that are measured now, or of a series in a file."""
 
     name, kind, section, request = "history", "replay", "Follow", HistoryRequest
-    unrecorded = ("level",)
+    unrecorded = ("level", STATISTIC)
 
     def refuse(self, path: Path, request: HistoryRequest, given: GivenFlags) -> None:
         """Refuse flags for revisions if a file is read, and flags for tables if revisions are measured."""
@@ -149,11 +149,6 @@ class ReplayType(StudyType[HistoryRequest, "Replay", "Replayed"]):
         from hati.wiring.comparing import prepare_replay
 
         return prepare_replay(place, request, fresh=fresh)
-
-    def missing(self, stored: StoredStudy) -> tuple[str, ...]:
-        """Also the statistic, if none was chosen."""
-        missing = super().missing(stored)
-        return missing if not missing or stored.choices().rows else (*missing, "statistic (here the mean)")
 
     def restore(self, stored: StoredStudy) -> Replay:
         """The history from its record."""
