@@ -39,7 +39,6 @@ from .ports import Executor as Executor
 from .ports import Job as Job
 from .ports import Store as Store
 from .ports import Study as Study
-from .provenance import MACHINE_CLASS as MACHINE_CLASS
 from .provenance import MACHINE_NAME as MACHINE_NAME
 from .provenance import MACHINE_PROPERTIES as MACHINE_PROPERTIES
 from .provenance import Machine as Machine

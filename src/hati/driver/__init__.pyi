@@ -1,6 +1,5 @@
 from .agent import serve as serve
 from .calibrating import DEMANDS_MS as DEMANDS_MS
-from .calibrating import EXECUTIONS as EXECUTIONS
 from .calibrating import calibrate as calibrate
 from .channel import make_key as make_key
 from .channel import read_key as read_key

@@ -1,5 +1,4 @@
 from .engines import EngineSetup as EngineSetup
-from .engines import MakeEngine as MakeEngine
 from .engines import engine_of as engine_of
 from .local import LocalEngine as LocalEngine
 from .locks import FileLock as FileLock

@@ -1,6 +1,5 @@
 from .interference import disturbances as disturbances
 from .interference import load_warning as load_warning
-from .runs import TOLERANCE as TOLERANCE
 from .runs import Aim as Aim
 from .runs import Allocation as Allocation
 from .runs import Costs as Costs
@@ -9,9 +8,7 @@ from .runs import RunPlan as RunPlan
 from .runs import State as State
 from .runs import Steadiness as Steadiness
 from .runs import SteadyRun as SteadyRun
-from .runs import Sufficiency as Sufficiency
 from .runs import SufficientRun as SufficientRun
-from .runs import allocation as allocation
 from .runs import best_observations as best_observations
 from .runs import costs_of as costs_of
 from .runs import leading as leading

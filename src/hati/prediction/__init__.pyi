@@ -1,7 +1,6 @@
 from .closed_form import erlang_c as erlang_c
 from .closed_form import response_quantile as response_quantile
 from .closed_form import slowdown as slowdown
-from .closed_form import waiting_time as waiting_time
 from .model import CONSTANT as CONSTANT
 from .model import EXPONENTIAL as EXPONENTIAL
 from .model import MOST_CORES as MOST_CORES
@@ -9,7 +8,6 @@ from .model import MOST_USERS as MOST_USERS
 from .model import ClosedWorkload as ClosedWorkload
 from .model import Component as Component
 from .model import Demand as Demand
-from .model import Flows as Flows
 from .model import Law as Law
 from .model import LawKind as LawKind
 from .model import MeasuredNumber as MeasuredNumber
@@ -30,8 +28,6 @@ from .predicting import predict as predict
 from .predicting import predict_over as predict_over
 from .predicting import saturation as saturation
 from .predicting import with_load as with_load
-from .prediction import ComponentPrediction as ComponentPrediction
-from .prediction import Overload as Overload
 from .prediction import PredictedValue as PredictedValue
 from .prediction import PredictionMethod as PredictionMethod
 from .prediction import RequestPrediction as RequestPrediction

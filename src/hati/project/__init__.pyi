@@ -11,7 +11,6 @@ from .prediction_models import model_json_schema as model_json_schema
 from .prediction_models import parse_load_range as parse_load_range
 from .prediction_models import parse_model as parse_model
 from .prediction_models import parse_rate as parse_rate
-from .prediction_models import parse_time as parse_time
 from .prediction_models import read_model as read_model
 from .project import FILE as FILE
 from .project import LOCAL as LOCAL

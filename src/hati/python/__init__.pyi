@@ -10,7 +10,6 @@ from .benchmark import read_statements as read_statements
 from .benchmark import recorder as recorder
 from .benchmark import unresolved as unresolved
 from .injected.controller import Once as Once
-from .injected.marks import Statement as Statement
 from .injected.marks import freshness as freshness
 from .injected.marks import instance as instance
 from .injected.marks import kind as kind
@@ -34,4 +33,3 @@ from .requirements import validate_installable as validate_installable
 from .sources import GeneratorError as GeneratorError
 from .sources import PythonGenerator as PythonGenerator
 from .sources import PythonMethod as PythonMethod
-from .sources import WorkingTree as WorkingTree

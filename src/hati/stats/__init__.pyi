@@ -1,9 +1,7 @@
-from .averaging import AveragedModel as AveragedModel
 from .averaging import averaged_model as averaged_model
 from .averaging import ordered_settings as ordered_settings
 from .averaging import unordered_settings as unordered_settings
 from .change_test import FEWEST_VALUES as FEWEST_VALUES
-from .change_test import StrongestChange as StrongestChange
 from .change_test import strongest_change as strongest_change
 from .clustering import Cluster as Cluster
 from .clustering import cluster_cuts as cluster_cuts
@@ -16,9 +14,7 @@ from .dependence import effective_size as effective_size
 from .dependence import lag_one as lag_one
 from .dependence import sum_variance as sum_variance
 from .diagnostics import FEWEST_SUSPECTED as FEWEST_SUSPECTED
-from .diagnostics import NO_SUSPECTS as NO_SUSPECTS
 from .diagnostics import BoxCox as BoxCox
-from .diagnostics import Suspects as Suspects
 from .diagnostics import adjusted_for_trend as adjusted_for_trend
 from .diagnostics import box_cox as box_cox
 from .diagnostics import confounded_with_order as confounded_with_order
@@ -45,7 +41,6 @@ from .distributions import f_quantile as f_quantile
 from .distributions import noncentrality_of_t as noncentrality_of_t
 from .distributions import normal_quantile as normal_quantile
 from .distributions import normal_quantiles as normal_quantiles
-from .distributions import normal_tails as normal_tails
 from .distributions import skewed_t_above as skewed_t_above
 from .distributions import skewed_t_critical as skewed_t_critical
 from .distributions import t_cdf as t_cdf
@@ -62,7 +57,6 @@ from .empirical import mann_whitney as mann_whitney
 from .empirical import quantile_pairs as quantile_pairs
 from .empirical import range_covered as range_covered
 from .empirical import stratified_quantiles as stratified_quantiles
-from .joining import FEWEST_BRIDGES as FEWEST_BRIDGES
 from .joining import Bridge as Bridge
 from .joining import JoinedDifference as JoinedDifference
 from .joining import MachineRatio as MachineRatio
@@ -80,7 +74,6 @@ from .lenth import pseudo_standard_error as pseudo_standard_error
 from .levels import REGAINED as REGAINED
 from .levels import Alternation as Alternation
 from .levels import ChangePoint as ChangePoint
-from .levels import ChangeSize as ChangeSize
 from .levels import Segments as Segments
 from .levels import alternation as alternation
 from .levels import change_points as change_points
@@ -89,10 +82,7 @@ from .levels import detectable_step as detectable_step
 from .levels import independent_values as independent_values
 from .levels import place_interval as place_interval
 from .levels import segments as segments
-from .levels import side_means as side_means
 from .linear_models import ALIASED as ALIASED
-from .linear_models import Anova as Anova
-from .linear_models import AnovaRow as AnovaRow
 from .linear_models import Index as Index
 from .linear_models import LeastSquares as LeastSquares
 from .linear_models import SumOfSquares as SumOfSquares
@@ -133,9 +123,6 @@ from .power import power_by_pure_error as power_by_pure_error
 from .power import power_of_contrast as power_of_contrast
 from .power import runs_to_decide as runs_to_decide
 from .power import step_critical as step_critical
-from .probable_models import EffectModels as EffectModels
-from .probable_models import Moments as Moments
-from .probable_models import likely_models as likely_models
 from .probable_models import moments as moments
 from .proportions import Proportion as Proportion
 from .proportions import clustered_proportion as clustered_proportion
@@ -158,12 +145,10 @@ from .sign_bets import sign_bets as sign_bets
 from .sign_bets import within_by_sign_bets as within_by_sign_bets
 from .strata import Equivalence as Equivalence
 from .strata import MeanEstimate as MeanEstimate
-from .strata import StratumMean as StratumMean
 from .strata import assisted_mean as assisted_mean
 from .strata import equivalence as equivalence
 from .strata import stratified_mean as stratified_mean
 from .strata import stratum_means as stratum_means
-from .terms import ALIAS_ORDER as ALIAS_ORDER
 from .terms import Contrasts as Contrasts
 from .terms import ModelTerms as ModelTerms
 from .terms import Signs as Signs

@@ -1,5 +1,4 @@
 from .agreement import MachineReport as MachineReport
-from .agreement import Quorum as Quorum
 from .agreement import agree as agree
 from .agreement import most_reports as most_reports
 from .agreement import quorum_of as quorum_of

@@ -15,7 +15,6 @@ from .running.counting import instruction_counter as instruction_counter
 from .running.counting import with_counter_source as with_counter_source
 from .running.local import LocalExecutor as LocalExecutor
 from .running.local import LocalSubject as LocalSubject
-from .running.programs import ProcessResult as ProcessResult
 from .running.programs import Program as Program
 from .running.programs import Supervisor as Supervisor
 from .source_files import Sources as Sources

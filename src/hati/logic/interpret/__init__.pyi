@@ -4,7 +4,6 @@ from .anytime import glance_early as glance_early
 from .anytime import pairs_to_decide as pairs_to_decide
 from .contrast import fewest_alone as fewest_alone
 from .contrast import verdict_of as verdict_of
-from .interpretation import FEWEST_RUNS as FEWEST_RUNS
 from .interpretation import Interpretation as Interpretation
 from .interpretation import decide as decide
 from .interpretation import interpret as interpret
@@ -23,6 +22,5 @@ from .relation import Judged as Judged
 from .relation import Limit as Limit
 from .relation import MeasuredSample as MeasuredSample
 from .relation import RelationEvidence as RelationEvidence
-from .relation import SettledFormula as SettledFormula
 from .relation import alarms as alarms
 from .relation import confirmed as confirmed

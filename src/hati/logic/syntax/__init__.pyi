@@ -1,6 +1,5 @@
 from .declarations import MOST_ATOMS as MOST_ATOMS
 from .declarations import Constant as Constant
-from .declarations import Declaration as Declaration
 from .declarations import Declarations as Declarations
 from .declarations import MethodAlias as MethodAlias
 from .declarations import NamedGenerator as NamedGenerator
@@ -18,7 +17,6 @@ from .file import FormulaFile as FormulaFile
 from .file import NamedFormula as NamedFormula
 from .file import parse_file as parse_file
 from .formula import MEAN as MEAN
-from .formula import MEDIAN as MEDIAN
 from .formula import STRICT as STRICT
 from .formula import THROUGHPUT as THROUGHPUT
 from .formula import Domain as Domain

@@ -18,7 +18,6 @@ from .requirement import SampleCollector as SampleCollector
 from .requirement import SetAside as SetAside
 from .requirement import Standard as Standard
 from .requirement import TakenRuns as TakenRuns
-from .requirement import costs_of as costs_of
 from .requirement import methods_of as methods_of
 from .requirement import taken_runs as taken_runs
 from .study import Assertion as Assertion

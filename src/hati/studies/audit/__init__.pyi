@@ -1,9 +1,4 @@
 from .auditing import AuditSettings as AuditSettings
 from .auditing import audit as audit
 from .conclusion import Audit as Audit
-from .conclusion import AuditedBenchmark as AuditedBenchmark
-from .conclusion import ClusterAlarms as ClusterAlarms
 from .conclusion import Directions as Directions
-from .conclusion import InTime as InTime
-from .conclusion import RecommendedStatistic as RecommendedStatistic
-from .conclusion import StatisticSensitivity as StatisticSensitivity

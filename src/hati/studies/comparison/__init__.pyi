@@ -24,7 +24,6 @@ from .conclusion import IntervalMethod as IntervalMethod
 from .conclusion import Joining as Joining
 from .conclusion import Side as Side
 from .conclusion import WarmUp as WarmUp
-from .conclusion import WithinProcess as WithinProcess
 from .conclusion import parse_failing as parse_failing
 from .decisions import DIRECTION as DIRECTION
 from .decisions import Decision as Decision
@@ -63,5 +62,4 @@ from .statistic import choose_statistic as choose_statistic
 from .statistic import choose_statistics as choose_statistics
 from .statistic import combined_ratios as combined_ratios
 from .statistic import parse_statistic as parse_statistic
-from .statistic import run_values as run_values
 from .statistic import variance_ratios as variance_ratios

@@ -22,7 +22,6 @@ from .fitness import Conditions as Conditions
 from .fitness import Disturbance as Disturbance
 from .fitness import DisturbanceKind as DisturbanceKind
 from .fitness import Fitness as Fitness
-from .fitness import VisibleChange as VisibleChange
 from .fitness import fitness as fitness
 from .fitness import shown_disturbances as shown_disturbances
 from .fitness import unfit_warning as unfit_warning
@@ -32,9 +31,6 @@ from .library import Experiment as Experiment
 from .library import Inputs as Inputs
 from .library import chosen_experiments as chosen_experiments
 from .library import validate_given as validate_given
-from .noise import GapMode as GapMode
-from .noise import Gaps as Gaps
-from .noise import Rhythm as Rhythm
 from .noise import detectable as detectable
 from .noise import gaps_of as gaps_of
 from .noise import mode_of as mode_of

@@ -1,15 +1,11 @@
-from .better_settings import Allowed as Allowed
 from .better_settings import Candidate as Candidate
 from .better_settings import ChangeScale as ChangeScale
 from .better_settings import Findings as Findings
-from .better_settings import Prediction as Prediction
 from .better_settings import candidates as candidates
 from .better_settings import predict as predict
-from .conclusion import FEWEST_BLOCKS as FEWEST_BLOCKS
 from .conclusion import FEWEST_PAIRS as FEWEST_PAIRS
 from .conclusion import MOST_PAIRS as MOST_PAIRS
 from .conclusion import REPORTED_RULES as REPORTED_RULES
-from .conclusion import FollowedUp as FollowedUp
 from .conclusion import KeepRule as KeepRule
 from .conclusion import KeptMetric as KeptMetric
 from .conclusion import LeaveReason as LeaveReason
@@ -24,10 +20,8 @@ from .conclusion import parse_keep as parse_keep
 from .conclusion import plan_recommendation as plan_recommendation
 from .conclusion import recommendation_id as recommendation_id
 from .conclusion import rules_of as rules_of
-from .judging import CONFIDENCE as CONFIDENCE
 from .judging import FOLLOW_UP as FOLLOW_UP
 from .judging import STAGE as STAGE
-from .judging import PairedChange as PairedChange
 from .judging import paired_change as paired_change
 from .judging import pooled_changes as pooled_changes
 from .study import Recommendation as Recommendation

@@ -12,6 +12,5 @@ from .conclusion import Trend as Trend
 from .conclusion import interleaved as interleaved
 from .conclusion import run_errors as run_errors
 from .conclusion import series_bridges as series_bridges
-from .history import ALPHA as ALPHA
 from .history import histories as histories
 from .history import history as history

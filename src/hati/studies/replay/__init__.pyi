@@ -1,4 +1,3 @@
-from .document import Affected as Affected
 from .document import affected_strata as affected_strata
 from .study import KnownLevels as KnownLevels
 from .study import Replay as Replay

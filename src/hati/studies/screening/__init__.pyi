@@ -13,7 +13,6 @@ from .conclusion import FollowUpSummary as FollowUpSummary
 from .conclusion import LackOfFit as LackOfFit
 from .conclusion import Losses as Losses
 from .conclusion import MachineBlocks as MachineBlocks
-from .conclusion import MeasuredMachine as MeasuredMachine
 from .conclusion import ModelSummary as ModelSummary
 from .conclusion import Noise as Noise
 from .conclusion import Options as Options
@@ -72,9 +71,6 @@ from .planning.pilot import PilotResult as PilotResult
 from .planning.pilot import affordable_runs as affordable_runs
 from .planning.set_aside import followed as followed
 from .planning.set_aside import with_reruns as with_reruns
-from .reruns import Ends as Ends
-from .reruns import Flip as Flip
-from .reruns import Pair as Pair
 from .reruns import flipped as flipped
 from .reruns import is_flip as is_flip
 from .study import Screening as Screening

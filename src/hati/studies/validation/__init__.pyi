@@ -1,5 +1,4 @@
 from .augmenting import Augmenting as Augmenting
-from .conclusion import Assumption as Assumption
 from .conclusion import FollowUpRound as FollowUpRound
 from .conclusion import Mode as Mode
 from .conclusion import PredictionCheck as PredictionCheck

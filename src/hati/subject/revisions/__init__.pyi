@@ -2,5 +2,4 @@ from .finding import Revisions as Revisions
 from .git import GitHistory as GitHistory
 from .svn import SvnHistory as SvnHistory
 from .trees import InPlace as InPlace
-from .trees import Tree as Tree
 from .trees import Trees as Trees

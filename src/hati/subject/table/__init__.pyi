@@ -3,7 +3,6 @@ from .measured import RowCondition as RowCondition
 from .measured import assembled as assembled
 from .measured import read_series as read_series
 from .measured import selected as selected
-from .options import Inferred as Inferred
 from .options import MetricColumn as MetricColumn
 from .options import RunDeviations as RunDeviations
 from .options import infer_space as infer_space
@@ -11,7 +10,6 @@ from .options import metric_column as metric_column
 from .options import read_deviations as read_deviations
 from .options import same_everywhere as same_everywhere
 from .options import space_columns as space_columns
-from .reading import ENDINGS as ENDINGS
 from .reading import is_table as is_table
 from .reading import read_sheet as read_sheet
 from .sheet import Sheet as Sheet
