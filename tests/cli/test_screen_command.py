@@ -90,6 +90,13 @@ def test_a_dry_run_prints_the_tasks_and_stores_nothing(hati: Hati, fake_project:
     assert [row["stage"] for row in planned] == [row["stage"] for row in made] == ["design"] * 16
 
 
+def test_a_dry_run_says_what_a_budget_in_time_limits(hati_here: Hati, fake_project: Path) -> None:
+    command = ("screen", ".", "--metric", "latency", "--dry-run", "--budget")
+    words = " ".join(hati_here(*command, "2m").out.split())
+    assert "The budget of 2 min is for all runs, each with its setup: pilots, the design, its follow-up, and" in words
+    assert "is for all runs" not in hati_here(*command, "16").out
+
+
 def test_a_large_budget_is_planned_as_far_as_a_design_goes(hati: Hati, fake_project: Path) -> None:
     command = ("screen", ".", "--metric", "latency", "--budget", "10000000", "--format", "json")
     assert 1_000 < len(hati(*command, "--dry-run").json["tasks"]) <= 10_000

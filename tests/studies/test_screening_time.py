@@ -101,6 +101,17 @@ def test_runs_that_take_another_time_than_the_pilots_have_a_design_of_their_own(
     assert study.narrowed(evidence) is None
 
 
+@pytest.mark.parametrize("cost", [by_setting, longer, shorter])
+def test_a_budget_in_time_limits_all_runs_together(cost: Cost) -> None:
+    """Pilots, the design and its follow-up; the last run may exceed the budget by half of its own time."""
+    store = MemoryStore()
+    screened(slow, cost, store=store)
+    evidence = store.evidence(STUDY)
+    stages = {run.task.stage for run in evidence.runs}
+    assert {"pilot", STAGE} < stages
+    assert sum(run.seconds for run in evidence.runs) <= BUDGET.seconds + max(run.seconds for run in evidence.runs) / 2
+
+
 def test_runs_of_the_expected_time_keep_the_design() -> None:
     study, evidence = screened(mild, lambda _: 4.0)
     assert study.choice.look

@@ -488,4 +488,4 @@ def _table(planned: PlannedCampaign) -> Table:
     notes = () if planned.expected is None else (f"Expected: {planned.expected.source}.",)
     if choice is not None:
         notes = (*notes, *runs_after_design(choice), *consequences(choice, planned.options).sentences())
-    return plan_table(planned.plan, planned.reason, planned.seconds, planned.options, notes)
+    return plan_table(planned.plan, planned.reason, planned.seconds, planned.options, (*notes, *planned.notes))

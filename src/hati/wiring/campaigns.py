@@ -37,7 +37,7 @@ class PlannedCampaign(Struct, frozen=True):
     """The plan of a campaign: tasks in order, and their expected time if earlier runs allow an estimate.
 
     ``options`` are those of the space, in the order of the project file. ``choice`` is the design of a screening, and
-    ``methods`` are the methods of formulas; both are None for other studies.
+    ``methods`` are the methods of formulas; both are None for other studies. ``notes`` say what else the plan means.
     """
 
     reason: str
@@ -46,6 +46,7 @@ class PlannedCampaign(Struct, frozen=True):
     options: tuple[str, ...]
     choice: AnyChoice | None = None
     methods: tuple[ExpectedRuns, ...] | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def seconds(self) -> float | None:

@@ -15,7 +15,6 @@ from hati.core import (
     Seed,
     TableFields,
     Templates,
-    budget,
     level,
     replace,
     share,
@@ -39,7 +38,14 @@ class ScreeningRequest(TableFields, frozen=True, kw_only=True):
 
     metric: MetricName = None
     benchmark: BenchmarkName = None
-    budget: Annotated[str | None, budget("5m", f"{USUAL_BUDGET}; required for a table")] = None
+    budget: Annotated[
+        str | None,
+        FlagField(
+            "Limit on all runs (pilot, design, follow-up, confirmation): their number, or their total time with setup, "
+            f"such as 5m [default: {USUAL_BUDGET}; required for a table].",
+            metavar="RUNS|TIME",
+        ),
+    ] = None
     relevant: Relevant = 0.01
     detect: Annotated[
         float | None, share("Cheapest design that finds effects of this size, such as 3%, with 90 % power.")

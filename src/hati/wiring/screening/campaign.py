@@ -27,6 +27,7 @@ from hati.core import (
 from hati.core.wording import counted
 from hati.design import MOST_RUNS, Design, check_two_level, letters, parse_generators, read_csv, read_json
 from hati.design.matrix import symbols
+from hati.document.document import duration
 from hati.studies.recalibration import Prior
 from hati.studies.screening import (
     NOTHING_ISOLATED,
@@ -272,7 +273,17 @@ class ScreeningCampaign(Struct, frozen=True):
             reason, plan = choice.reason, Plan.of(task for task in own if task.id not in known)
         expected = estimate(self.place, self.benchmark, len(plan))
         options = self.place.project.space.names
-        return PlannedCampaign(reason, plan, expected, options, choice)
+        return PlannedCampaign(reason, plan, expected, options, choice, notes=self._limits)
+
+    @property
+    def _limits(self) -> tuple[str, ...]:
+        """What a budget in time limits; empty for one in runs."""
+        if not math.isfinite(self.budget.seconds):
+            return ()
+        return (
+            f"The budget of {duration(self.budget.seconds)} is for all runs, each with its setup: pilots, the design, "
+            "its follow-up, and runs that are repeated.",
+        )
 
     def make(
         self, announce: Announce = mute, observe: Observer = silent, asked: Struct | None = None
