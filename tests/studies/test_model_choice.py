@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hati.core import InputError
-from hati.design import Levels, exchanges, from_levels, levels, optimal_designs
+from hati.core import InputError, replace
+from hati.design import Levels, OptimalDesign, exchanges, from_levels, levels, optimal_designs
 from hati.space import Option, Space, parse_formula, sample
 from hati.studies.screening import (
     Choice,
@@ -214,3 +214,18 @@ def test_a_large_design_is_searched_for_with_fewer_starts_and_passes(monkeypatch
     bounded = choose_optimal(place, 60, rng())
     assert searches == [8, 1]
     assert bounded.d_efficiency == pytest.approx(whole.d_efficiency, rel=0.02)
+
+
+def test_searches_are_fewer_where_each_exchanges_whole_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    free = Space(tuple(Option(f"o{place}", tuple(range(2 + place % 4)), 0) for place in range(13)))
+    nested = Space((*free.options[:-1], replace(free.options[-1], active_if=parse_formula("o0 == 1"))))
+    starts = []
+
+    def searched(space: Space, *given: Any, **how: Any) -> OptimalDesign:
+        starts.append(how["starts"])
+        return optimal_designs.optimal_design(space, *given, **{**how, "starts": 1, "order": 1})
+
+    monkeypatch.setattr(models, "optimal_design", searched)
+    for space in (MIXED, free, nested):
+        choose_optimal(space, 100, rng())
+    assert starts == [8, 8, 1]
