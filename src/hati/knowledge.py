@@ -22,12 +22,12 @@ from msgspec import Struct
 
 from hati.core import Configuration, FloatArray, InputError, replace
 from hati.core.wording import counted, span_text
-from hati.design.suite import Suite, leading_options, runs_for, screening_suite
 from hati.harness import State, steadiness
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
+    from hati.design.suite import Suite
     from hati.space import Space
 
 
@@ -399,6 +399,8 @@ def representative_suite(
     Raises:
         InputError: where the constraints are too entangled to count.
     """
+    from hati.design.suite import leading_options, runs_for, screening_suite  # most studies have no suite
+
     if most < FEWEST_REPRESENTATIVES or not important:
         return None
     shown = [one for one in important if one.options] or important

@@ -468,3 +468,14 @@ def test_measuring_loads_nothing_that_plans_screenings(tmp_path: Path, words: li
     assert f"{words[-1]} run" in done.stdout
     assert "hati.studies.screening.planning" not in done.stdout.split()
     assert "hati.wiring.known.screenings" not in done.stdout.split()
+    assert {"hati.design.suite", "hati.subject.table.measured"}.isdisjoint(done.stdout.split())
+
+
+def test_a_json_report_loads_no_format_for_people(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{"results": [{"command": "b", "times": [1.0, 1.1, 1.2]}]}')
+    words = ["assert", "--formula", "b <= b", "--samples", "b=a.json", "--format", "json", "--output", "out.json"]
+    script = f"import sys\nfrom hati.cli import main\nmain({words})\nprint(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
+    loaded = done.stdout.split()
+    assert (tmp_path / "out.json").is_file()
+    assert {"hati.render.renderers", "hati.render.terminal", "xml.etree.ElementTree"}.isdisjoint(loaded)

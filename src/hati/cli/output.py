@@ -377,17 +377,17 @@ def write_document(document: Document, values: Callable[[], Struct], chosen: str
     Raises:
         HatiError: where the file cannot be written, or the format's package cannot be loaded.
     """
-    from hati.render import print_document, renderer_of, to_json
+    from hati import render  # loads the functions of this format only
 
     with whether_read_or_not():
         if chosen == DocumentFormat.TEXT and output == STDOUT:
-            print_document(document, console())
+            render.print_document(document, console())
         elif chosen == DocumentFormat.HTML:
             _write_page(document, output)
         elif chosen == DocumentFormat.JSON:
-            write(to_json(values()), output)
+            write(render.to_json(values()), output)
         else:
-            write(renderer_of(chosen)(document), output)
+            write(render.renderer_of(chosen)(document), output)
 
 
 def keep_report(document: Document, folder: Path, metric: str) -> str:
@@ -434,13 +434,8 @@ def write_tables(tables: Sequence[Table], chosen: TableFormat = TableFormat.TEXT
                 console().print()
             render.print_table(table, console())
         return
-    texts = {
-        TableFormat.TEXT: render.table_text,
-        TableFormat.JSON: render.table_json,
-        TableFormat.MARKDOWN: render.table_markdown,
-        TableFormat.CSV: render.table_csv,
-    }
-    write("\n".join(map(texts[chosen], tables)), output)
+    text_of: Callable[[Table], str] = getattr(render, f"table_{chosen.value}")
+    write("\n".join(map(text_of, tables)), output)
 
 
 def write_published(values: Struct, table: Table, chosen: Format, output: str = STDOUT) -> None:

@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
 import numpy as np
 
 from hati.core import Batch, BatchOrder, Machine, Observations, Outcome, Run, Task
-from hati.subject.table import MeasuredTable
+
+if TYPE_CHECKING:
+    from hati.subject.table import MeasuredTable
 
 Work = TypeVar("Work")
 
