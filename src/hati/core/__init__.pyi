@@ -13,6 +13,8 @@ from .benchmark import SampleFormat as SampleFormat
 from .benchmark import Server as Server
 from .benchmark import Warmup as Warmup
 from .benchmark import is_tool as is_tool
+from .decoding import convert as convert
+from .decoding import decode as decode
 from .errors import ExitStatus as ExitStatus
 from .errors import HatiError as HatiError
 from .errors import InputError as InputError

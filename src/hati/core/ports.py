@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from hati.core.benchmark import Benchmark
+from hati.core.decoding import convert, decode
 from hati.core.errors import InputError
 from hati.core.run import Outcome, Run
 from hati.core.study import Batch, Plan, StudyId, Task, digest
@@ -60,8 +61,8 @@ class Job(Struct, frozen=True, dict=True):
             InputError: where the text is not the JSON of a job.
         """
         try:
-            written = msgspec.json.decode(text.encode("utf-8", "surrogatepass"), type=_WrittenJob)
-            task = msgspec.convert(json.loads(bytes(written.task)), Task, dec_hook=_assigned)
+            written = decode(text.encode("utf-8", "surrogatepass"), _WrittenJob)
+            task = convert(json.loads(bytes(written.task)), Task, dec_hook=_assigned)
             return cls(task, _benchmark_of(bytes(written.benchmark)), written.sources)
         except (ValueError, msgspec.DecodeError) as error:
             raise InputError(f"this is not the JSON of a job: {error}") from None
@@ -78,7 +79,7 @@ class _WrittenJob(Struct, frozen=True):
 @lru_cache(maxsize=64)
 def _benchmark_of(written: bytes) -> Benchmark:
     """The benchmark of its JSON: the jobs of a study have the same one."""
-    return msgspec.convert(json.loads(written), Benchmark, dec_hook=_assigned)
+    return convert(json.loads(written), Benchmark, dec_hook=_assigned)
 
 
 def _plain(value: Any) -> object:
@@ -92,8 +93,8 @@ def _plain(value: Any) -> object:
 
 def _assigned(kind: Any, value: Any) -> object:
     if issubclass(kind, Workload):
-        return kind(dict(msgspec.convert(value, list[tuple[str, Setting]])))
-    return kind(msgspec.convert(value, dict[str, Setting]))
+        return kind(dict(convert(value, list[tuple[str, Setting]])))
+    return kind(convert(value, dict[str, Setting]))
 
 
 class Evidence(Struct, frozen=True, dict=True):

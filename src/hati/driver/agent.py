@@ -17,7 +17,7 @@ from threading import Lock, Thread
 import msgspec
 from msgspec import Struct
 
-from hati.core import HatiError
+from hati.core import HatiError, decode
 from hati.driver.channel import ControlChannel, FrameKind, accepted
 from hati.driver.compiling import LoadDriverError, compile_program
 
@@ -182,7 +182,7 @@ class _Session:
         if frame.kind is FrameKind.CLOCK:
             self._channel.send(FrameKind.CLOCK, b"%d" % time.clock_gettime_ns(time.CLOCK_MONOTONIC))
         elif frame.kind is FrameKind.COMPILE:
-            asked = msgspec.json.decode(frame.content, type=CompileRequest)
+            asked = decode(frame.content, CompileRequest)
             self._held.enter_context(self._alone(asked.lock, self._say_waiting))
             self._file = compile_program(asked.source, self._folder, asked.flags)
             self._channel.send(FrameKind.DONE)

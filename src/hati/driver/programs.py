@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 import msgspec
 from msgspec import Struct
 
+from hati.core import decode
 from hati.driver.agent import AgentRefusal, Announce, CompileRequest
 from hati.driver.channel import ControlChannel, Frame, FrameKind, WrongKeyError, connect
 from hati.driver.compiling import LoadDriverError
@@ -166,7 +167,7 @@ class RemoteProgram(ControlledProgram):
 
 
 def _refusal(frame: Frame) -> AgentRefusal:
-    return msgspec.json.decode(frame.content, type=AgentRefusal)
+    return decode(frame.content, AgentRefusal)
 
 
 def _reason(error: Exception) -> str:

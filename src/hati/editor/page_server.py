@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from hati.core import HatiError
+from hati.core import HatiError, decode
 from hati.editor.edited_file import EditedFile, EditorState, EditProblem
 from hati.generate.editing import Edit
 
@@ -69,7 +69,7 @@ class PageServer(ThreadingHTTPServer):
         self.schema = _Answer(_JSON, msgspec.json.encode(schema))
         self.actions: dict[str, Callable[[bytes], EditorState]] = {
             "/state": lambda _: edited.state(),
-            "/edit": lambda body: edited.edit(msgspec.json.decode(body, type=list[Edit])),
+            "/edit": lambda body: edited.edit(decode(body, list[Edit])),
             "/undo": lambda _: edited.undo(),
             "/redo": lambda _: edited.redo(),
             "/reload": lambda _: edited.reload(),

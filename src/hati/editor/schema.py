@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
+from hati.core import decode
 from hati.generate import TaskSet
 from hati.generate.tasks import TaskAttributes
 from hati.render import json_schema
@@ -15,11 +15,11 @@ from hati.render import json_schema
 
 def editor_schema(kinds: Mapping[str, type[Struct]]) -> dict[str, Any]:
     """The schema of a task set; ``kinds`` are added ones, by the words that follow ``do``."""
-    schema: dict[str, Any] = msgspec.json.decode(json_schema(TaskSet))
+    schema: dict[str, Any] = decode(json_schema(TaskSet), dict[str, Any])
     definitions = schema["$defs"]
     common = {key: definitions["UseTask"]["properties"][key] for key in TaskAttributes.__struct_fields__}
     for word, kind in kinds.items():
-        own = msgspec.json.decode(json_schema(kind))
+        own = decode(json_schema(kind), dict[str, Any])
         definition = own["$defs"].pop(own["$ref"].rpartition("/")[2])
         definitions.update({name: each for name, each in own["$defs"].items() if name not in definitions})
         definitions[f"do {word}"] = {

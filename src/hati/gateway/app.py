@@ -15,7 +15,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response, StreamingRes
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
-from hati.core import HatiError
+from hati.core import HatiError, decode
 from hati.gateway.gateway import Gateway, Refusal
 from hati.gateway.limits import Rate, RateLimiter, decompressed, read_body
 from hati.gateway.messages import (
@@ -339,7 +339,7 @@ def _is_small(request: Request) -> bool:
 
 def _decoded(body: bytes, kind: type[M]) -> M:
     try:
-        return msgspec.json.decode(body, type=kind)
+        return decode(body, kind)
     except msgspec.ValidationError as error:
         raise Refusal(422, f"the body is not valid: {error}", "see /openapi.json for its fields") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

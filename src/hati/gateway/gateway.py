@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from hati.core import InputError, Job, Machine, MachineState, Outcome, Resources, replace, setting_text
+from hati.core import InputError, Job, Machine, MachineState, Outcome, Resources, convert, replace, setting_text
 from hati.core.provenance import MACHINE_CLASS, MACHINE_NAME, VOLUNTEER
 from hati.gateway.group_commit import GroupCommit
 from hati.gateway.messages import (
@@ -370,7 +370,7 @@ class Gateway:
             self._clock() + ENVELOPE_SECONDS,
             SignedRelease(release.statement, release.signature),
             ArtefactReference(release.artefact, size),
-            tuple(msgspec.convert(job_content(job), EnvelopeJob) for job in jobs),
+            tuple(convert(job_content(job), EnvelopeJob) for job in jobs),
             lease.batch.order.value,
         )
         return LeasedBatch(lease.number, lease.attempt, lease.until, self._setup.lease, envelope)

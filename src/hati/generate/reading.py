@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args, get_type_hints
 import msgspec
 from msgspec import Struct
 
-from hati.core import Place
+from hati.core import Place, convert
 from hati.core.wording import suggestion
 from hati.generate.task_set import TaskSet, TaskSetError
 from hati.generate.tasks import CodeLoad, LoadTask, MachineTaskSet, NarrowInterval, Path, TaskAttributes
@@ -40,7 +40,7 @@ def parse_task_set(text: str, file: str = "task set", kinds: Kinds = MappingProx
     if errors := [*_wrong_forms(found.data, kinds)]:
         raise _located(errors, YamlPlaces(file, found))
     try:
-        return msgspec.convert(_coded(found.data, (), kinds, found.data), TaskSet)
+        return convert(_coded(found.data, (), kinds, found.data), TaskSet)
     except TaskSetError as error:
         raise _located([error, *error.others], YamlPlaces(file, found)) from None
 
@@ -109,13 +109,13 @@ def _without_parts(part: Any) -> Any:
 
 
 def _form_error(own: Any, path: Path, kinds: Kinds, data: Any) -> TaskSetError | None:
-    kind = MachineTaskSet if len(path) == 2 and path[0] == "roles" else LoadTask if path else TaskSet
+    kind: Any = MachineTaskSet if len(path) == 2 and path[0] == "roles" else LoadTask if path else TaskSet
     try:
         coded = _coded(own, path, kinds, data)
     except TaskSetError as error:
         return error
     try:
-        msgspec.convert(coded, kind)
+        convert(coded, kind)
     except msgspec.ValidationError as error:
         message, _, where = str(error).partition(" - at `$")
         return _explained(message, (*path, *_steps(where.removesuffix("`"))), data)
@@ -151,7 +151,7 @@ def _code_of(word: str, kind: type[Struct], own: dict[str, Any], path: Path, dat
             known = (*kind.__struct_fields__, *_COMMON)
             raise TaskSetError(f"unknown key `{key}`", (*path, key, _KEY), suggestion(str(key), known))
     try:
-        code = cast("TaskKind", msgspec.convert(own, kind)).code()
+        code = cast("TaskKind", convert(own, kind)).code()
     except msgspec.ValidationError as error:
         message, _, where = str(error).partition(" - at `$")
         place = (*path, *_steps(where.removesuffix("`")))

@@ -15,7 +15,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import ArrayLike
 
-from hati.core import FloatArray, MeasurementError
+from hati.core import FloatArray, MeasurementError, decode
 from hati.probing.accounts import Accounts, Watch
 from hati.probing.kernel import (
     KernelProgram,
@@ -129,7 +129,7 @@ def neighbours_json(neighbours: Sequence[Neighbour]) -> str:
 
 def read_neighbours(text: str) -> tuple[Neighbour, ...]:
     """Read the output of ``neighbours_json``."""
-    return msgspec.json.decode(text, type=tuple[Neighbour, ...]) if text else ()
+    return decode(text, tuple[Neighbour, ...]) if text else ()
 
 
 Execution = tuple[Mapping[str, FloatArray], Sequence[Accounts]]

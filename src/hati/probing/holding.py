@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hati.core import InputError
+from hati.core import InputError, decode
 from hati.probing.kernel import NotPermittedError, system_root
 from hati.whole_files import replace_file
 
@@ -188,7 +188,7 @@ def _kept(top: Path) -> HeldSettings:
     """
     file = top / _KEPT
     try:
-        return msgspec.json.decode(file.read_bytes(), type=HeldSettings)
+        return decode(file.read_bytes(), HeldSettings)
     except FileNotFoundError:
         return HeldSettings()
     except (OSError, msgspec.MsgspecError) as error:

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, Engine, Row, delete, select
 
-from hati.core import Batch, Job, Run, StudyId
+from hati.core import Batch, Job, Run, StudyId, decode
 from hati.steering import Choose, Client, ClientKind, LedgerStatus, Requirements
 from hati.store import schema
 from hati.store.ledger_batches import (
@@ -237,7 +237,7 @@ class Ledger:
         with self._transactions.reading() as connection:
             here = schema.worker.c.until > self._now(connection)
             texts = connection.scalars(select(schema.worker.c.client).where(here).order_by(schema.worker.c.key)).all()
-        found = [msgspec.json.decode(text, type=Client) for text in texts]
+        found = [decode(text, Client) for text in texts]
         return tuple({client.machine: client for client in found}.values())
 
     @repeated
@@ -257,7 +257,7 @@ class Ledger:
         """The machines that ever said which attributes they have, as they said it last."""
         query = select(schema.client.c.client).order_by(schema.client.c.machine)
         with self._transactions.reading() as connection:
-            return tuple(msgspec.json.decode(text, type=Client) for text in connection.scalars(query))
+            return tuple(decode(text, Client) for text in connection.scalars(query))
 
     @repeated
     def enter(self, worker: str, client: Client, seconds: float = LEASE_SECONDS) -> None:
@@ -482,7 +482,7 @@ class Ledger:
     def _present_machine(self, connection: Connection, now: float, known: Iterable[Row[Any]]) -> str | None:
         """The machine of a present worker that produced one of the results; None without one."""
         texts = connection.scalars(select(schema.worker.c.client).where(schema.worker.c.until > now))
-        clients = [msgspec.json.decode(text, type=Client) for text in texts]
+        clients = [decode(text, Client) for text in texts]
         there = {client.machine for client in clients if client.kind is ClientKind.WORKER}
         for row in known:
             table = schema.attempt.c

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 
-import msgspec
 from msgspec import Struct
 from sqlalchemy import Connection, column, text
 
+from hati.core import decode
 from hati.steering import Client, ClientKind, unmet
 from hati.store.ledger_entries import AttemptOutcome
 from hati.store.ledger_queues import OVERDUE, requirements_of
@@ -116,7 +116,7 @@ def read_withheld(connection: Connection, client: Client, now: float) -> frozens
     if not recent:
         return frozenset()
     rows = connection.execute(_PRESENT, {"now": now}).all()
-    proven = {msgspec.json.decode(row.client, type=Client): bool(row.proven) for row in rows}
+    proven = {decode(row.client, Client): bool(row.proven) for row in rows}
 
     def rank(number: int, each: Client) -> tuple[int, bool]:
         return failures[number].get(each.machine, 0), not proven.get(each, False)

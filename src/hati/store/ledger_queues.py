@@ -6,10 +6,9 @@ from collections.abc import Iterable, Set
 from functools import lru_cache
 from typing import Any
 
-import msgspec
 from sqlalchemy import Connection, Row, TextualSelect, column, func, select, text
 
-from hati.core import digest, replace
+from hati.core import decode, digest, replace
 from hati.steering import Queue, Requirements
 from hati.store import schema
 from hati.store.statements import rows_of
@@ -122,4 +121,4 @@ def _queue(row: Row[Any]) -> Queue:
 @lru_cache(maxsize=1024)
 def requirements_of(written: str) -> Requirements:
     """The requirements that were written as JSON."""
-    return msgspec.json.decode(written, type=Requirements)
+    return decode(written, Requirements)

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, Row, bindparam, delete, select, text
 
-from hati.core import Run
+from hati.core import Run, convert, decode
 from hati.steering import Client, MachineReport, most_reports, quorum_of, report_of, reports_needed
 from hati.store import schema
 from hati.store.ledger_entries import EntryKind, Verdict, append, run_content
@@ -73,7 +73,7 @@ def keep_report(
 def _judged(connection: Connection, now: float, task: str, needed: int) -> EntryKind:
     """Accept the report on which enough machines agree, if there is one."""
     rows = _reports(connection, task)
-    found = quorum_of([msgspec.convert(json.loads(row.content)["report"], MachineReport) for row in rows], needed)
+    found = quorum_of([convert(json.loads(row.content)["report"], MachineReport) for row in rows], needed)
     if found is None:
         return EntryKind.REPORTED
     counts = rows[found.counts]
@@ -120,7 +120,7 @@ def _same(row: Row[Any], content: Mapping[str, Any]) -> bool:
 def _hardware(connection: Connection, machine: str) -> str:
     """The class of a machine; its own where it is not known."""
     found = connection.scalar(_CLIENT, {"machine": machine})
-    return (found and msgspec.json.decode(found, type=Client).hardware) or machine
+    return (found and decode(found, Client).hardware) or machine
 
 
 MACHINE_ASIDE, ALL_ASIDE = 100, 1000

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
-import msgspec
 from sqlalchemy import Connection, bindparam, func, select, text
 
+from hati.core import decode
 from hati.steering import (
     AwayMachine,
     Client,
@@ -60,7 +60,7 @@ def _machines(connection: Connection, now: float) -> tuple[tuple[Client, ...], t
     last: dict[str, tuple[float, Client]] = {}
     for row in connection.execute(select(schema.worker).order_by(schema.worker.c.until)):
         if row.until > now or row.machine in leases:
-            last[row.machine] = row.until, msgspec.json.decode(row.client, type=Client)
+            last[row.machine] = row.until, decode(row.client, Client)
     found = sorted(last.values(), key=lambda pair: (pair[1].name, pair[1].machine))
     return (
         tuple(client for until, client in found if until > now),
@@ -74,7 +74,7 @@ def _machines(connection: Connection, now: float) -> tuple[tuple[Client, ...], t
 def _away(connection: Connection, now: float) -> tuple[AwayMachine, ...]:
     """The machines without a worker that are not forgotten, the one that was seen last at the end."""
     rows = sorted(connection.execute(_AWAY, {"now": now}), key=lambda row: (row.last or 0.0, row.client))
-    found = [(msgspec.json.decode(row.client, type=Client), row.last) for row in rows]
+    found = [(decode(row.client, Client), row.last) for row in rows]
     return tuple(
         AwayMachine(each.machine, each.name, each.kind, None if last is None else _time(last)) for each, last in found
     )

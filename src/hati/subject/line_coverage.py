@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 from msgspec import Meta, Struct
 
-from hati.core import FloatArray, InputError, Place
+from hati.core import FloatArray, InputError, Place, convert
 from hati.core.benchmark import LINES, LINES_OF
 from hati.core.wording import listed
 
@@ -111,7 +111,7 @@ def _documents(text: str, source: str) -> Iterator[_Coverage]:
 
 def _coverage(document: Mapping[str, Any], place: Place) -> _Coverage:
     try:
-        return msgspec.convert(document, type=_Coverage)
+        return convert(document, _Coverage)
     except msgspec.ValidationError as error:
         raise _unreadable(str(error), place) from None
 

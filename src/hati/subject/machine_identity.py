@@ -14,7 +14,7 @@ from urllib.parse import quote, unquote
 import msgspec
 import platformdirs
 
-from hati.core import MACHINE_NAME, Benchmark, InputError, Machine, MachineState, digest, replace
+from hati.core import MACHINE_NAME, Benchmark, InputError, Machine, MachineState, decode, digest, replace
 from hati.core.wording import listed
 from hati.whole_files import durable_file, replace_file
 
@@ -238,7 +238,7 @@ def _read(file: Path) -> Machine | None:
         InputError: where the file is damaged.
     """
     try:
-        return msgspec.json.decode(file.read_bytes(), type=Machine)
+        return decode(file.read_bytes(), Machine)
     except OSError:
         return None
     except (msgspec.MsgspecError, InputError) as error:

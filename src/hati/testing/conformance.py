@@ -9,7 +9,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_type_hints
 
-import msgspec
 import numpy as np
 import pytest
 from msgspec import Struct
@@ -37,6 +36,7 @@ from hati.core import (
     StudyId,
     Task,
     Workload,
+    decode,
     replace,
 )
 from hati.render import document_html, document_markdown, document_text, json_schema, to_json
@@ -379,7 +379,7 @@ class StudyTypeConformance:
         published = written.values()
         assert kind.published in {None, type(published)}
         assert format_of(published)
-        read = msgspec.json.decode(to_json(published), type=type(published), dec_hook=lambda type_, value: type_(value))
+        read = decode(to_json(published), type(published), dec_hook=lambda type_, value: type_(value))
         assert to_json(read) == to_json(published)
         assert json_schema(type(published))
         assert bool(written.document.cases) is kind.judges

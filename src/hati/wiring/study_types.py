@@ -15,9 +15,9 @@ from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, final, get_type_hints
 
-from msgspec import Struct, convert
+from msgspec import Struct
 
-from hati.core import FlagField, InputError, Machine, MachineState, PositionalField, TableFields, replace
+from hati.core import FlagField, InputError, Machine, MachineState, PositionalField, TableFields, convert, replace
 from hati.core.wording import counted, listed, suggestion
 from hati.packages import added, load_entry
 

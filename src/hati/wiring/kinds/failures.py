@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from msgspec import Struct, convert
+from msgspec import Struct
 
-from hati.core import BenchmarkName, FlagField, InputError, Seed, Templates, budget, fail_on
+from hati.core import BenchmarkName, FlagField, InputError, Seed, Templates, budget, convert, fail_on
 from hati.wiring.study_types import StudyReport, StudyType
 
 if TYPE_CHECKING:

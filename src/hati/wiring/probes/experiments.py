@@ -25,6 +25,8 @@ from hati.core import (
     StudyId,
     Task,
     Workload,
+    convert,
+    decode,
     parse_duration,
     replace,
 )
@@ -315,14 +317,14 @@ def _read_file(file: Path) -> ProbeConclusion:
     except OSError as error:
         raise read_error(file, error) from None
     try:
-        read = msgspec.json.decode(content, type=ProbeJson)
+        read = decode(content, ProbeJson)
         probed = tuple(
             Probed(
                 each.experiment,
                 "",
                 each.method,
                 None if each.measured_at is None else datetime.fromisoformat(each.measured_at),
-                properties=tuple(msgspec.convert(msgspec.to_builtins(one), Property) for one in each.properties),
+                properties=tuple(convert(msgspec.to_builtins(one), Property) for one in each.properties),
             )
             for each in read.experiments
             if each.properties

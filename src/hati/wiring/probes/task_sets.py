@@ -19,7 +19,7 @@ import msgspec
 import platformdirs
 from msgspec import Struct
 
-from hati.core import InputError, MeasurementError, Place, digest
+from hati.core import InputError, MeasurementError, Place, decode, digest
 from hati.core.wording import listed, suggestion
 from hati.driver import (
     INTERRUPTED,
@@ -411,7 +411,7 @@ def read_calibration(file: Path) -> Calibration:
         InputError: where the file is not a calibration.
     """
     try:
-        return msgspec.json.decode(file.read_bytes(), type=Calibration)
+        return decode(file.read_bytes(), Calibration)
     except OSError as error:
         reason = error.strerror or ""
     except (msgspec.MsgspecError, InputError) as error:
