@@ -11,6 +11,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from hati.store import open_store
+from hati.studies.probe import LIBRARY
 
 if TYPE_CHECKING:
     from conftest import Hati
@@ -35,11 +36,13 @@ mix = { web = 1 }
 
 def probe(file: Path, **properties: float | dict[str, Any]) -> None:
     """Write what `hati probe` would say of a machine; a number is measured within 1 %."""
-    whole: dict[str, Any] = {"verdict": "measured", "reason": "", "unit": "1"}
+    whole: dict[str, Any] = {"verdict": "measured", "reason": ""}
+    units = {name: unit for each in LIBRARY for name, unit in each.outputs.items()}
     found = []
-    for name, given in properties.items():
+    for key, given in properties.items():
+        name = key.replace("_", ".", 1)
         own = given if isinstance(given, dict) else {"value": given, "interval": [0.99 * given, 1.01 * given]}
-        found.append({**whole, "name": name.replace("_", ".", 1), **own})
+        found.append({**whole, "name": name, "unit": units[name], **own})
     experiment = {"experiment": "cpu.work", "method": "1", "measured_at": None, "reused": False, "refused": ""}
     values = {"format": "hati-probe-1", "machine": file.stem, "fingerprint": "f"}
     file.write_text(json.dumps(values | {"experiments": [experiment | {"properties": found, "neighbours": []}]}))

@@ -252,6 +252,12 @@ def test_what_is_refused_has_its_reason_and_the_rest_is_reported(
         (["cpu", "--given", "cpu.rate"], "is not NAME=VALUE"),
         (["cpu", "--given", "cpu.rate=-1"], "is not a positive number"),
         (["cpu", "--given", "cpu.quota=50"], "is not an input"),
+        (["cpu", "--given", "clock.cost=1e9"], "clock.cost=1e+09 is beyond all machines; give 0.1 to 1e+06 ns"),
+        (["mem", "--given", "mem.caches=1"], "mem.caches=1 is beyond all machines; give 1024 to 1.09951e+12 B"),
+        (
+            ["sched.demand", "--given", "sched.slice=1e12"],
+            "sched.slice=1e+12 is beyond all machines; give 0.001 to 100",
+        ),
         (["cpu", "--max-age", "yesterday"], "is not a valid duration"),
         (["disk", "--folder", "nowhere"], "is not a folder"),
         (["net", "--on", "two=10.0.0.2:7411"], "--on needs a key"),
@@ -308,6 +314,47 @@ def test_a_given_rate_in_another_unit_is_refused_before_anything_is_measured(
     assert f"cpu.rate is about 400,000 1/ms here: the given one is {times} times that" in err
     assert "[1/" not in err
     assert not Path("store.sqlite").exists()
+
+
+def test_a_given_cost_of_the_clock_in_another_unit_is_refused(capfd: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(KernelProgram, "run", lambda *_, **__: {"cost_ps": np.full(24, 22_000.0)})
+    _, err = said(capfd, "probe", "cpu.limit", "--given", "clock.cost=2.2e4", status=2)
+    assert "clock.cost is about 22 ns here: the given one is 1e+03 times that; give it in ns, as `hati probe" in err
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("mem.bandwidth", -3.0, "B/s", None), "mem.bandwidth is -3; write the file"),
+        (("mem.last_latency", 0.0, "ns", None), "mem.last_latency is 0; write the file"),
+        (("disk.durable", 1.0, "kB/s", None), "disk.durable is in 'kB/s', and not in 'B/s'; write the file"),
+        (("mem.bandwidth", 5.0, "B/s", (6.0, 4.0)), "mem.bandwidth is between 6 and 4; write the file"),
+    ],
+)
+def test_what_no_machine_has_is_refused_in_a_file(
+    capfd: Capture, change: tuple[str, float, str, tuple[float, float] | None], message: str
+) -> None:
+    found = ProbeConclusion("host", "f", (Probed("cpu.x", "", "m", properties=(Property(*change),)),))
+    Path("host.json").write_text(to_json(publish(found, ProbeJson)))
+    for words in (("diff", "host.json", "host.json"), ("export", "host.json"), ("virt", "--reference", "host.json")):
+        assert f"host.json: {message} by `hati probe --format json`" in said(capfd, "probe", *words, status=2)[1]
+
+
+def test_a_home_that_cannot_be_written_has_a_remedy(
+    capfd: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HATI_STORE")
+    (tmp_path / "state").write_text("not a folder")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("HATI_MACHINE", "named")
+    for words in (("clock", "--quick"), ("--fit",)):
+        _, err = said(capfd, "probe", *words, status=2)
+        assert (
+            "state/hati cannot be written: Not a directory; set XDG_STATE_HOME to a folder that can be written" in err
+        )
+        assert "or name a store by --store FILE" in err
+    for words in (("diff", "here", "here"), ("export",)):
+        assert "there is no store" in said(capfd, "probe", *words, status=2)[1]
 
 
 @pytest.mark.parametrize(
@@ -389,7 +436,7 @@ def test_a_date_in_the_future_has_no_results(capfd: Capture) -> None:
 @pytest.mark.parametrize("words", [("diff", "here"), ("export",), ("virt", "--reference")])
 def test_a_rate_that_is_no_positive_number_is_refused(capfd: Capture, rate: float, words: tuple[str, ...]) -> None:
     said(capfd, "probe", "clock", "--quick")
-    assert f"a property of machine 'host' is {rate:g} (" in said(capfd, "probe", *words, host(rate), status=2)[1]
+    assert f"cpu.rate is {rate:g}; write the file by" in said(capfd, "probe", *words, host(rate), status=2)[1]
 
 
 def test_a_file_with_a_time_that_is_none_is_no_result(capfd: Capture) -> None:

@@ -96,6 +96,46 @@ def on_two_machines(model: str) -> str:
     return model.replace("[here]", "[here, there]") + two
 
 
+SORT = {"kernel": "sort", "ns_per_unit": 2000.0}
+CHECK = {"demand_ms": 5.0, "error": 0.0, "cv": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("kernels", "message"),
+    [
+        ([SORT | {"ns_per_unit": -5.0}], "the kernel sort has `ns_per_unit` -5, beyond the 10 to 1e+06 ns that"),
+        ([SORT | {"ns_per_unit": 1e-300}], "the kernel sort has `ns_per_unit` 1e-300, beyond"),
+        ([SORT | {"ns_per_unit": 1e300}], "the kernel sort has `ns_per_unit` 1e+300, beyond"),
+        ([SORT, {"kernel": "memory", "ns_per_unit": 0.0}], "the kernel memory has `ns_per_unit` 0, beyond"),
+        ([SORT | {"cv": -1.0}], "`cv` -1, `linearity` 0 and `drift` 0, of which the first is 0 or more"),
+        ([SORT | {"linearity": -7.0}], "`linearity` -7"),
+        ([SORT | {"checks": [CHECK | {"demand_ms": -5.0}]}], "a demand of -5 ms with error 0 and variation 0 was not"),
+        ([SORT | {"checks": [CHECK | {"error": -20.0}]}], "a demand of 5 ms with error -20 and variation 0 was not"),
+        ([SORT, SORT], "the kernel sort is there twice"),
+    ],
+)
+def test_a_calibration_that_no_machine_has_is_refused(
+    hati_here: Hati, tmp_path: Path, kernels: Sequence[dict[str, object]], message: str
+) -> None:
+    (tmp_path / "work.yaml").write_text(MODEL)
+    (tmp_path / "wrong.json").write_text(json.dumps({"kernels": kernels}))
+    done = hati_here("probe", "run", "work.yaml", "--calibration", "wrong.json", folder=tmp_path)
+    assert (done.status, done.out) == (2, "")
+    words = " ".join(done.err.split())
+    assert "wrong.json is not a calibration: " in words
+    assert message in words
+    assert words.endswith("; write one by `hati probe calibrate --save FILE`")
+
+
+def test_a_demand_below_half_of_a_unit_is_refused(hati_here: Hati, tmp_path: Path) -> None:
+    (tmp_path / "work.yaml").write_text(MODEL)
+    write_calibration(Calibration((KernelCalibration(Kernel.SORT, 3e5),)), tmp_path / "slow.json")
+    done = hati_here("probe", "run", "work.yaml", "--calibration", "slow.json", folder=tmp_path)
+    assert (done.status, done.out) == (2, "")
+    words = " ".join(done.err.split())
+    assert "a demand of 0.1 ms is less than half of a unit of sort, which takes 300,000 ns by the calibration" in words
+
+
 def test_json_has_the_warnings_and_that_two_machines_are_this_one(
     hati_here: Hati, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -303,6 +343,7 @@ def test_a_calibration_that_could_not_be_kept_is_not_made(
     done = hati_here("probe", "calibrate")
     assert done.status == 2
     assert "Not a directory" in done.err
+    assert "set XDG_STATE_HOME to a folder that can be written" in " ".join(done.err.split())
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     import jinja2
 
 
+_POSSIBLE_NS = (10.0, 1e6)
+"""The CPU times of a unit of work that machines may have: a unit is some 300 ns to 1 us on one of 2023."""
+_LEAST_UNITS = 0.5
 UNSTABLE = 0.05
 """Largest error of a demand, or departure from linearity, of a kernel that is stable."""
 
@@ -47,11 +50,19 @@ class DemandCheck(Struct, frozen=True):
 
     ``error`` is the median of its CPU times relative to the calibrated time of its units, minus 1; ``cv`` is the
     coefficient of variation of these CPU times.
+
+    Raises:
+        InputError: for a demand that is not positive, or an error or variation that no times have.
     """
 
     demand_ms: float
     error: float
     cv: float
+
+    def __post_init__(self) -> None:
+        if not (0.0 < self.demand_ms < math.inf and -1.0 <= self.error < math.inf and 0.0 <= self.cv < math.inf):
+            numbers = f"a demand of {self.demand_ms:g} ms with error {self.error:g} and variation {self.cv:g}"
+            raise InputError(f"{numbers} was not measured", fix="calibrate again")
 
 
 class KernelCalibration(Struct, frozen=True):
@@ -60,6 +71,9 @@ class KernelCalibration(Struct, frozen=True):
     ``ns_per_unit`` is a median over executions, ``cv`` their coefficient of variation. ``linearity`` is the CPU time
     of a unit in the longest demand relative to that in the shortest, minus 1. ``drift`` is the change of the CPU time
     of a unit since the calibration shortly before.
+
+    Raises:
+        InputError: for a kernel without units, or numbers that no measurement has.
     """
 
     kernel: Kernel
@@ -72,8 +86,19 @@ class KernelCalibration(Struct, frozen=True):
     def __post_init__(self) -> None:
         if self.kernel not in CALIBRATED:
             raise InputError(f"the kernel {self.kernel} has no units of work", fix="leave it out")
-        if not (math.isfinite(self.ns_per_unit) and self.ns_per_unit > 0):
-            raise InputError(f"{self.ns_per_unit} ns is not the time of a unit of work", fix="calibrate again")
+        low, high = _POSSIBLE_NS
+        if not low <= self.ns_per_unit <= high:
+            raise InputError(
+                f"the kernel {self.kernel} has `ns_per_unit` {self.ns_per_unit:g}, beyond the {low:g} to {high:g} ns "
+                "that a unit of work takes on any machine",
+                fix="calibrate again",
+            )
+        if not (self.cv >= 0.0 and self.linearity >= -1.0 and self.drift >= -1.0):
+            raise InputError(
+                f"the kernel {self.kernel} has `cv` {self.cv:g}, `linearity` {self.linearity:g} and `drift` "
+                f"{self.drift:g}, of which the first is 0 or more and the others -1 or more",
+                fix="calibrate again",
+            )
 
     @property
     def largest_error(self) -> tuple[str, float]:
@@ -88,21 +113,37 @@ class KernelCalibration(Struct, frozen=True):
 
 
 class Calibration(Struct, frozen=True):
-    """Kernels calibrated on a machine, with the compiler and its flags: these determine the unit, too."""
+    """Kernels calibrated on a machine, with the compiler and its flags: these determine the unit, too.
+
+    Raises:
+        InputError: if a kernel is there twice.
+    """
 
     kernels: tuple[KernelCalibration, ...]
     machine: str = ""
     compiler: str = ""
 
+    def __post_init__(self) -> None:
+        names = [each.kernel for each in self.kernels]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise InputError(f"the kernel {twice} is there twice", fix="leave one out")
+
     def units(self, kernel: Kernel, demand_ms: float) -> int:
         """The number of units that take as long as the demand, at least one.
 
         Raises:
-            InputError: if the kernel is not calibrated.
+            InputError: if the kernel is not calibrated, or the demand is less than half of a unit.
         """
         for each in self.kernels:
             if each.kernel is kernel:
-                return max(1, round(demand_ms * 1e6 / each.ns_per_unit))
+                units = demand_ms * 1e6 / each.ns_per_unit
+                if units < _LEAST_UNITS:
+                    raise InputError(
+                        f"a demand of {demand_ms:g} ms is less than half of a unit of {kernel}, which takes "
+                        f"{each.ns_per_unit:,.0f} ns by the calibration",
+                        fix="enlarge the demand, or calibrate again",
+                    )
+                return max(1, round(units))
         raise InputError(f"the kernel {kernel} is not calibrated", fix="run `hati probe calibrate`")
 
 

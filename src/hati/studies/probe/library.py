@@ -298,8 +298,12 @@ def _with_inputs(
     return tuple(done.values())
 
 
+_RANGES = {"clock.cost": (0.1, 1e6), "mem.caches": (1024.0, 2.0**40), "sched.slice": (1e-3, 1e5)}
+"""The values that are possible on some machine, in the unit of the property."""
+
+
 def validate_given(given: Mapping[str, float], library: Sequence[Experiment] = LIBRARY) -> None:
-    """Check that each value that the user gives is an input of an experiment, and positive.
+    """Check that each value that the user gives is an input of an experiment, positive, and possible on some machine.
 
     Raises:
         InputError: if one is not.
@@ -310,3 +314,7 @@ def validate_given(given: Mapping[str, float], library: Sequence[Experiment] = L
             raise InputError(f"{name} is not an input of an experiment", fix=f"the inputs are {listed(known)}")
         if not 0.0 < value < float("inf"):
             raise InputError(f"{name}={value:g} is not a positive number", fix="give a value in the property's unit")
+        low, high = _RANGES.get(name, (value, value))
+        if not low <= value <= high:
+            unit = next(each.outputs[name] for each in library if name in each.outputs)
+            raise InputError(f"{name}={value:g} is beyond all machines", fix=f"give {low:g} to {high:g} {unit}")

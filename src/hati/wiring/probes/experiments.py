@@ -21,6 +21,7 @@ from hati.core import (
     MeasurementError,
     Observations,
     Outcome,
+    Place,
     Run,
     StudyId,
     Task,
@@ -31,11 +32,11 @@ from hati.core import (
     replace,
 )
 from hati.driver import RemoteMachine
-from hati.file_errors import read_error
+from hati.file_errors import read_error, write_error
 from hati.packages import added, called, load_entry
 from hati.prediction import MeasuredNumber
 from hati.probing import AddedExperiment, Executed, KernelProgram, Setting, execute, neighbours_json, read_neighbours
-from hati.probing.given import validate_rate
+from hati.probing.given import CHECKED, validate_here
 from hati.probing.kernel import read_conditions, system_root
 from hati.store import Selection, SqlStore, find_store, open_store, read_store
 from hati.studies.probe import (
@@ -67,14 +68,12 @@ KIND = "probe"
 """The kind of these studies in the store."""
 HERE = "here"
 """This machine, as a side of a difference and as the machine of a prediction."""
-_RATE = "cpu.rate"
 FRESH_SECONDS = 24 * 3600.0
 _QUICK, _WHOLE = 1.0, 4.0
 _RECENT = timedelta(hours=1)
 _ALWAYS = datetime.max.replace(tzinfo=UTC)
 GROUP = "hati.experiments"
 """The entry points of experiments that packages add."""
-_RATE = "cpu.rate"
 _UNKNOWN_UNITS = {"ps": "ps", "ns": "ns", "bytes": "B"}
 
 
@@ -105,9 +104,18 @@ class ProbeRequest(Struct, frozen=True, kw_only=True):
 
 
 def default_store() -> str:
-    """The store of this user's machines: properties belong to a machine, and not to a project."""
+    """The store of this user's machines: properties belong to a machine, and not to a project.
+
+    Raises:
+        InputError: where its folder cannot be created.
+        MeasurementError: where the disk is full.
+    """
     file = _default_file()
-    file.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        fix = "set XDG_STATE_HOME to a folder that can be written, or name a store by --store FILE"
+        raise write_error(file.parent, error, fix) from None
     return str(file)
 
 
@@ -200,8 +208,9 @@ def measure_probe(request: ProbeRequest, place: str | None, announce: Callable[[
         raise InputError(f"--inside and --reference are of {virtual.NAME}", fix="name the domain virt")
     if not request.folder.is_dir() or not os.access(request.folder, os.W_OK):
         raise InputError(f"{request.folder} is not a folder that can be written", fix="name another one by --folder")
-    if _RATE in request.given and any(_RATE in each.inputs and not each.asks for each in experiments):
-        validate_rate(KernelProgram(), request.given[_RATE])
+    needed = {name for each in experiments if not each.asks for name in each.inputs}
+    if checked := {name: value for name, value in request.given.items() if name in needed & CHECKED}:
+        validate_here(KernelProgram(), checked)
     machine = this_machine(datetime.now(UTC), announce)
     store = open_store(place or default_store())
     try:
@@ -277,12 +286,12 @@ def side_of(text: str, place: str | None) -> tuple[str, ProbeConclusion]:
     A property that the newest result did not measure is that of an earlier one of a day before, if this did.
 
     Raises:
-        InputError: where the text is none of these, the date is in the future, or nothing was measured.
-        ModelError: where a file has a rate of work that is not positive.
+        InputError: where the text is none of these, the date is in the future, nothing was measured, or a file has a
+            property that no machine has.
     """
     if Path(text).is_file() or text.endswith(".json"):
         return text, _read_file(Path(text))
-    store = read_store(place or default_store())
+    store = read_store(place or str(_default_file()))
     try:
         until, machine = _named_side(text, store)
         found = _Stored(store, machine, until, timedelta(seconds=FRESH_SECONDS)).conclusion()
@@ -331,11 +340,34 @@ def _read_file(file: Path) -> ProbeConclusion:
         )
     except (msgspec.MsgspecError, ValueError, InputError) as error:
         raise InputError(f"{file} is not a result of hati probe: {error}", fix="write it by --format json") from error
-    found = ProbeConclusion(read.machine, read.fingerprint, probed)
-    rate = found.properties.get(_RATE)
-    if rate is not None and rate.value is not None and _is_measured(rate):
-        measured_number(found, _RATE)
-    return found
+    for one in (one for each in probed for one in each.properties):
+        _validate_read(one, file)
+    return ProbeConclusion(read.machine, read.fingerprint, probed)
+
+
+_POSITIVE = frozenset({"cpu.rate", "cpu.cores", "mem.last_latency", "mem.bandwidth", "disk.durable"})
+"""Properties by which others are divided."""
+
+
+def _validate_read(one: Property, file: Path) -> None:
+    """Check a property of a file, whoever wrote it.
+
+    Raises:
+        InputError: where it is negative, in another unit than it is measured in, or its interval has no order.
+    """
+    units = {name: unit for each in LIBRARY for name, unit in each.outputs.items()}
+    low, high = one.interval or (0.0, 0.0)
+    if one.unit != units.get(one.name, one.unit):
+        wrong = f"in {one.unit!r}, and not in {units[one.name]!r}"
+    elif one.value is not None and (one.value < 0.0 or (one.value == 0.0 and one.name in _POSITIVE)):
+        wrong = f"{one.value:g}"
+    elif low > high:
+        wrong = f"between {low:g} and {high:g}"
+    else:
+        return
+    raise InputError(
+        f"{one.name} is {wrong}", place=Place(str(file)), fix="write the file by `hati probe --format json`"
+    )
 
 
 def _named_side(text: str, store: SqlStore) -> tuple[datetime, Machine]:

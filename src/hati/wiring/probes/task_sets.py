@@ -414,8 +414,10 @@ def read_calibration(file: Path) -> Calibration:
         return decode(file.read_bytes(), Calibration)
     except OSError as error:
         reason = error.strerror or ""
-    except (msgspec.MsgspecError, InputError) as error:
+    except msgspec.MsgspecError as error:
         reason = str(error)
+    except InputError as error:
+        reason = error.message
     raise InputError(f"{file} is not a calibration: {reason}", fix="write one by `hati probe calibrate --save FILE`")
 
 
