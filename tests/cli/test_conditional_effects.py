@@ -80,7 +80,7 @@ def test_an_option_that_hides_the_others_is_fixed_by_the_command_that_is_shown(h
     done = hati_here("screen", ".", "--budget", "64")
     words = " ".join(done.out.split())
     assert re.search(r"jit (and its interactions explain|explains) (99|100)\.\d % of the variance", words)
-    command = words.partition("screen the rest: hati ")[2]
+    command = words.partition("screen the rest: `hati ")[2].partition("`")[0]
     assert command == "screen --metric tps --set jit=off --budget 64"
     (page,) = (server / ".hati" / "reports").glob("*.html")
     assert "--set jit=off" in page.read_text()
@@ -95,7 +95,7 @@ def test_an_option_that_hides_the_others_is_fixed_by_the_command_that_is_shown(h
 def test_the_command_that_is_shown_keeps_the_template(hati_here: Hati, server: Path) -> None:
     template = ("--set", "log == 'off' or trace == 'off'", "--set", "commit=on")
     done = hati_here("screen", ".", "--budget", "64", *template)
-    command = shlex.split(" ".join(done.out.split()).partition("screen the rest: hati ")[2])
+    command = shlex.split(" ".join(done.out.split()).partition("screen the rest: `hati ")[2].partition("`")[0])
     assert command[:3] == ["screen", "--metric", "tps"]
     assert command[3:-2] == ["--set", "log == 'off' or trace == 'off'", "--set", "commit=on", "--set", "jit=off"]
     rest = hati_here(*command, "--format", "json")

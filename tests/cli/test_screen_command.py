@@ -262,7 +262,7 @@ def test_a_command_shown_of_a_table_runs(hati: Hati, fake_project: Path) -> None
     (fake_project / "runs.csv").write_text("\n".join(("a,b,c,d,e,f,latency,build", *rows)))
     asked = ("screen", "runs.csv", "--space", "hati.toml", "--metric", "latency", "--where", "build=1", "--budget")
     said = " ".join(hati(*asked, "16").out.split())
-    shown = shlex.split(said.partition("screen the rest: ")[2])[1:13]
+    shown = shlex.split(said.partition("screen the rest: `")[2].partition("`")[0])[1:]
     assert shown[:6] == ["screen", "runs.csv", "--space", "hati.toml", "--where", "build=1"]
     assert shown[6:] == ["--metric", "latency", "--set", "a=off", "--budget", "16"]
     assert hati(*shown).status == 0

@@ -93,7 +93,9 @@ def fraction(whole: ScreeningConclusion, resolution: int, number: int) -> Screen
 def test_the_answer_of_a_fraction_says_what_else_an_effect_may_be_and_what_confirms_it(
     whole: ScreeningConclusion,
 ) -> None:
-    confirm = "confirm by `hati validate`, or by `hati screen --fresh` without a fraction."
+    named = f"--study {whole.study} --metric latency"
+    again = f"`hati screen --metric latency --fresh --budget {whole.done}`, which chooses another design."
+    confirm = f"confirm by `hati validate {named}`, or by {again}"
     one, all_ = fraction(whole, 4, 1), fraction(whole, 3, len(whole.important))
     assert f"1 more is important or aliased: {whole.important[0]}" in answer(one)
     assert answer(one).endswith(f"cannot distinguish this effect from interactions of three options: {confirm}")

@@ -19,11 +19,13 @@ from hati.core import Configuration, InputError, Metric, Observations, Outcome, 
 from hati.design import configurations, word_length_pattern
 from hati.design.suite import screening_suite
 from hati.space import Option, Space
+from hati.studies.command_line import CommandLine
 from hati.studies.recalibration import (
     EffectStatus,
     MainEffectPrediction,
     Policy,
     Prior,
+    Reason,
     Recalibration,
     RecalibrationCondition,
     ResidualShift,
@@ -34,6 +36,7 @@ from hati.studies.recalibration import (
     residual_shift,
     values_of,
 )
+from hati.studies.recalibration.document import recalibration_sentence
 from hati.studies.screening import EffectScale, ScreeningConclusion, assigned, choose, study_id
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -317,3 +320,15 @@ def test_a_study_that_recalibrates_is_another() -> None:
         )
 
     assert len({of(key).family for key in (None, "screening-1", "screening-2")}) == 3
+
+
+def test_the_command_is_that_of_each_benchmark_and_what_was_never_screened_is_not_repeated() -> None:
+    folder = CommandLine(("my folder",), "orders", ("--store", "s.db"))
+    reasons = (
+        Reason(RecalibrationCondition.CHECKS, since(checks=4, command=folder), 4.0, 3.0),
+        Reason(RecalibrationCondition.UNSCREENED, Since("other", command=replace(folder, benchmark="other"))),
+    )
+    assert (recalibration_sentence(Recalibration(reasons)) or "").startswith(
+        "Determine the important options again (hati screen 'my folder' --benchmark orders --store s.db --recalibrate, "
+        "hati screen 'my folder' --benchmark other --store s.db): "
+    )

@@ -161,7 +161,7 @@ def test_the_answer_says_from_where_on_and_what_was_not_tested() -> None:
     assert said.startswith("From run 17 on, all runs were made at a=false: a explains ")
     others = found.dominating.narrowed.others
     assert f"at a=true they were not tested, in {others} runs only." in said
-    assert said.endswith("hati screen --metric latency --set a=true --budget 64")
+    assert said.endswith("`hati screen --metric latency --set a=true --budget 64`.")
     notes = " ".join(screening_tables(found).effects.notes)
     assert "All effects but that of a are those at a=false" in notes
     assert "the share of a is that of the first 16 runs" in notes

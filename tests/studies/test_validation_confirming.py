@@ -343,7 +343,7 @@ def test_after_a_screening_of_all_configurations_it_is_said_what_helps() -> None
     assert study.tasks == ()
     assert study.described == (
         "all configurations were measured: predictions cannot be tested on new ones; "
-        "`hati screen --recalibrate` repeats the screening with fresh runs and reports what changed"
+        "a screening with `--recalibrate` repeats it with fresh runs and reports what changed"
     )
     found = study.conclude(Evidence())
     assert found.warnings == (study.described,)

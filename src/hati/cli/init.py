@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -56,7 +57,7 @@ def _write_skeleton(path: Path, output: str | None, *, force: bool) -> None:
         return
     file = path / FILE if output is None else Path(output)
     _write_new({file: text}, force=force, fix="edit it, or write over it by --force")
-    typer.echo(f"{file} is written; adapt it, then: hati run {path}")
+    typer.echo(f"{file} is written; adapt it, then: {shlex.join(('hati', 'run', str(path)))}")
 
 
 def _write_schema(path: Path, output: str | None, *, force: bool) -> None:

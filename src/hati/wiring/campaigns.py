@@ -206,6 +206,15 @@ def as_kept(asked: Struct | None) -> dict[str, Any]:
     return {} if asked is None else {ASKED: msgspec.to_builtins(asked, enc_hook=str)}
 
 
+GIVEN = "given"
+"""The key of the words that name a table, which a later report of its study does not have."""
+
+
+def table_given(place: Workplace) -> dict[str, Any]:
+    """The words that name the workplace's table as a store keeps them; empty without a table."""
+    return {} if place.table is None else {GIVEN: list(place.given)}
+
+
 def keep(place: Workplace, study: StudyId, kept: Mapping[str, Any]) -> None:
     """Store values with a campaign, in addition to those that it has."""
     if not kept:

@@ -37,7 +37,7 @@ from hati.studies.known import Knowledge
 from hati.studies.screening import RELEVANT, ScreeningConclusion
 from hati.studies.screening.document import screening_document
 from hati.studies.screening.values import ScreeningJson, screening_json
-from hati.wiring.campaigns import ASKED, run_cost
+from hati.wiring.campaigns import ASKED, GIVEN, run_cost
 from hati.wiring.known.benchmarks import known_statistic, known_warm_up
 from hati.wiring.known.named import selection_of
 from hati.wiring.known.screenings import coverage_of, important_options, known_variation
@@ -209,11 +209,17 @@ def screening_report(
         validation = validation_of(place, conclusion.study, conclusion.metric.name)
         return screening_json(conclusion, validation, advice, changes, known)
 
-    conclusion = replace(conclusion, command=place.command("screen", conclusion.benchmark))
+    conclusion = replace(conclusion, command=place.command(conclusion.benchmark))
     document = screening_document(conclusion, advice, changes, known)
     if place.table is None and (warning := unreached_warning(place.project)):
         document = replace(document, warnings=(warning, *document.warnings))
     return StudyReport(document, values, kept=conclusion.metric.name)
+
+
+def _as_given(place: Workplace, record: StudyRecord) -> Workplace:
+    """The workplace with the words that named the study's table, if it is one."""
+    given = json.loads(record.choice or "{}").get(GIVEN)
+    return place if given is None else replace(place, given=tuple(given))
 
 
 def stored_screening_report(
@@ -226,6 +232,7 @@ def stored_screening_report(
         MeasurementError: where nothing was measured.
     """
     conclusion = conclude_stored(place, key, metric, relevant)
+    place = _as_given(place, record_of(place, conclusion.study))
     changes, advice = stored_changes(place, conclusion), stored_recommendation(place, conclusion)
     report = screening_report(place, conclusion, advice, changes, known_of(place, conclusion))
     studies = (conclusion.study,) if advice is None else (conclusion.study, advice.study)

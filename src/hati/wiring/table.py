@@ -91,6 +91,7 @@ def table_workplace(request: TableRequest, store: str | None = None, announce: A
         table=table,
         announce=announce,
         given=_given(request),
+        named_store=store,
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -19,6 +18,7 @@ from hati.core.wording import listed
 from hati.file_errors import FULL, free_text
 from hati.project import FILE, VOLUNTEERS, WORKERS, Project, by_workers, known_engine, parse_project, read_project
 from hati.store import SqlStore, find_store, open_store, read_store
+from hati.studies.command_line import CommandLine
 from hati.subject import (
     GIVEN_NAME,
     InPlace,
@@ -68,7 +68,7 @@ class Workplace(Struct, frozen=True):
     narrowed it. ``pool`` are the names of the machines that share each study, empty if only this machine measures.
     ``urgency`` is that of its studies among those of other campaigns. ``classes`` are those of machines over which the
     repetitions of each configuration are spread. ``given`` are the words that name the project or the table on the
-    command line.
+    command line, and ``named_store`` is the store that it names.
     """
 
     project: Project
@@ -83,11 +83,14 @@ class Workplace(Struct, frozen=True):
     urgency: Urgency = NO_HURRY
     classes: tuple[str, ...] = ()
     given: tuple[str, ...] = ()
+    named_store: str | None = None
 
-    def command(self, verb: str, benchmark: str) -> str:
-        """The command line of a verb on the same project or table, with the benchmark if there are several."""
-        several = len(self.project.benchmarks) > 1
-        return shlex.join(("hati", verb, *self.given, *(("--benchmark", benchmark) if several else ())))
+    def command(self, benchmark: str) -> CommandLine:
+        """What commands about a benchmark of the same project or table share."""
+        names = [own.name for own in self.project.benchmarks]
+        several = len(names) > 1 and benchmark in names
+        store = () if self.named_store is None else ("--store", _without_password(self.named_store, self.store))
+        return CommandLine(self.given, benchmark if several else "", store, resumable=self.store.name != IN_MEMORY)
 
     @property
     def _placement(self) -> Placement:
@@ -235,12 +238,24 @@ def workplace(path: Path, place: str | None, announce: Announce = mute) -> Workp
     here = _machine_of(store, announce)
     pool = _pool(project, here)
     return Workplace(
-        project, store, here, folder.revision, folder=folder, announce=announce, pool=pool, given=_given(path)
+        project,
+        store,
+        here,
+        folder.revision,
+        folder=folder,
+        announce=announce,
+        pool=pool,
+        given=_given(path),
+        named_store=place,
     )
 
 
 def _given(path: Path) -> tuple[str, ...]:
     return () if path == Path() else (str(path),)
+
+
+def _without_password(named: str, store: SqlStore) -> str:
+    return store.name if "://" in named else named
 
 
 def workplace_around(root: Path, place: str | None, announce: Announce = mute) -> Workplace:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from msgspec import Struct
 
+from hati.core.wording import listed
 from hati.document.document import (
     Cell,
     Shown,
@@ -28,11 +29,10 @@ from hati.studies.recalibration import (
     Recalibration,
     RecalibrationCondition,
     ResidualShift,
+    Since,
 )
 from hati.studies.screening import EffectScale, Options
 from hati.studies.screening.words import effect_name
-
-AGAIN = "hati screen --recalibrate"
 
 
 class ReasonJson(Struct, frozen=True):
@@ -62,7 +62,13 @@ def recalibration_sentence(found: Recalibration) -> str | None:
     texts = "; ".join(
         f"{reason.since.benchmark}: {_why(reason)}" if several else _why(reason) for reason in found.reasons
     )
-    return f"Determine the important options again ({AGAIN}): {texts}."
+    commands = dict.fromkeys(_command(reason.since) for reason in found.reasons)
+    return f"Determine the important options again ({listed(commands)}): {texts}."
+
+
+def _command(since: Since) -> str:
+    """The command that repeats the last screening of a benchmark, or that screens it for the first time."""
+    return since.command.screen(*(("--recalibrate",) if since.study else ()))
 
 
 def _why(reason: Reason) -> str:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from hati.core import Configuration, FloatArray, InputError, Metric, Run, Setting
 from hati.design import sum_codes
 from hati.stats import f_above, holm
+from hati.studies.command_line import CommandLine
 from hati.studies.screening import Choice, Effect, EffectScale, Options, ScreeningConclusion
 
 if TYPE_CHECKING:
@@ -462,6 +463,7 @@ class Since(Struct, frozen=True):
     removed: tuple[str, ...] = ()
     altered: bool = False
     shifts: tuple[ResidualShift, ...] = ()
+    command: CommandLine = CommandLine()
 
 
 class Reason(Struct, frozen=True):

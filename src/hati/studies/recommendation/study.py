@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
@@ -11,6 +10,7 @@ from msgspec import Struct
 
 from hati.core import Benchmark, Configuration, Evidence, Metric, Plan, Setting, StudyId, Task, replace
 from hati.space import Space
+from hati.studies.command_line import CommandLine
 from hati.studies.recommendation.better_settings import is_allowed, reached
 from hati.studies.recommendation.conclusion import (
     FEWEST_BLOCKS,
@@ -91,7 +91,7 @@ class Recommendation(Struct, frozen=True, dict=True):
     relevant: float = 0.0
     keep: tuple[KeepRule, ...] = ()
     screened_revision: str = ""
-    command: str = "hati screen"
+    command: CommandLine = CommandLine()
 
     def plan(self, evidence: Evidence) -> Plan:
         """The tasks left of the first incomplete round; at most five before a run has worked."""
@@ -467,9 +467,10 @@ class Recommendation(Struct, frozen=True, dict=True):
     def _command(self) -> str:
         """The command that asks for the same recommendation."""
         budget: str = json.loads(self.id.parameters)["budget"]
-        kept = (f" --keep {shlex.quote(str(rule))}" for rule in self.keep)
-        return (
-            f"{self.command} --metric {shlex.quote(self.metrics[0].name)} --recommend --budget {budget}{''.join(kept)}"
+        restricted = (word for formula in self.space.template for word in ("--set", str(formula)))
+        kept = (word for rule in self.keep for word in ("--keep", str(rule)))
+        return self.command.screen(
+            "--metric", self.metrics[0].name, *restricted, "--recommend", "--budget", budget, *kept
         )
 
     def _task(self, stage: str, configuration: Configuration, repetition: int) -> Task:

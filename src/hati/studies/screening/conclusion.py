@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from hati.core import Assignment, Configuration, Evidence, FloatArray, InputError, Metric, Setting
 from hati.design import letters
+from hati.studies.command_line import CommandLine
 
 if TYPE_CHECKING:
     from hati.space import Space
@@ -534,7 +535,7 @@ class ScreeningConclusion(Struct, frozen=True):
     machine_blocks: MachineBlocks | None = None
     relative_to: RelativeTo = RelativeTo.FIRST_SETTING
     fewest_runs: int | None = None
-    command: str = "hati screen"
+    command: CommandLine = CommandLine()
 
     @property
     def all_runs(self) -> RunCounts:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Iterable, Sequence
 from typing import Annotated
 
@@ -17,6 +16,7 @@ from hati.space import assignment_text
 from hati.space.constraint import literal_text, name_text
 from hati.studies.screening import DominatingOption, FlipEvidence, FlipVerdict, RobustFit, ScreeningConclusion
 from hati.studies.screening.conclusion import DOMINATING, Narrowing
+from hati.studies.screening.planning.models import LEAST_LEFT
 
 
 def conditional_table(conclusion: ScreeningConclusion) -> Table | None:
@@ -56,7 +56,7 @@ def dominating_sentence(conclusion: ScreeningConclusion) -> str | None:
         return _narrowed_sentence(conclusion, found, found.narrowed)
     return (
         f"{_explained(conclusion, found)}, and the effects in the table are averages over "
-        f"its settings. Fix it and screen the rest: {_command(conclusion, found, found.default)}"
+        f"its settings. Fix it and screen the rest: `{_command(conclusion, found, found.default)}`."
     )
 
 
@@ -66,7 +66,7 @@ def _narrowed_sentence(conclusion: ScreeningConclusion, found: DominatingOption,
     option = next(each for each in conclusion.options if each.name == found.name)
     others = [each for each in option.settings if each != narrowed.setting]
     elsewhere = f"{found.name}={setting_text(others[0])}" if len(others) == 1 else f"other settings of {found.name}"
-    command = f": {_command(conclusion, found, others[0])}" if len(others) == 1 else " by --set"
+    command = f": `{_command(conclusion, found, others[0])}`." if len(others) == 1 else " by --set."
     return (
         f"From run {narrowed.runs + 1} on, all runs were made at {at}: {found.name} explains "
         f"{fixed(100 * found.share, 1)} % of the variance of the first {narrowed.runs}. The other effects are those at "
@@ -90,13 +90,21 @@ def narrowed_note(conclusion: ScreeningConclusion) -> tuple[str, ...]:
 def _command(conclusion: ScreeningConclusion, found: DominatingOption, setting: Setting) -> str:
     """The command that screens the other options at a setting of the dominating one, by as many runs."""
     settings = [assignment_text(name, own) for name, own in (*found.fixed, (found.name, setting))]
-    return f"{screening_command(conclusion, settings)} --budget {conclusion.done}"
+    return screening_command(
+        conclusion, (*_constraints(conclusion), *settings), "--budget", str(sufficient_runs(conclusion))
+    )
 
 
-def screening_command(conclusion: ScreeningConclusion, settings: Sequence[str] = ()) -> str:
-    """The command that screens the space, also restricted to settings."""
-    words = (f" --set {shlex.quote(text)}" for text in (*_constraints(conclusion), *settings))
-    return f"{conclusion.command} --metric {shlex.quote(conclusion.metric.name)}{''.join(words)}"
+def sufficient_runs(conclusion: ScreeningConclusion) -> int:
+    """The number of runs so far, or more where another design than a fraction needs more."""
+    parameters = 1 + sum(len(option.settings) - 1 for option in conclusion.options)
+    return max(conclusion.done, parameters + LEAST_LEFT)
+
+
+def screening_command(conclusion: ScreeningConclusion, template: Sequence[str], *words: str) -> str:
+    """The command that screens the space as a template restricts it."""
+    restricted = (word for text in template for word in ("--set", text))
+    return conclusion.command.screen("--metric", conclusion.metric.name, *restricted, *words)
 
 
 def _explained(conclusion: ScreeningConclusion, found: DominatingOption) -> str:

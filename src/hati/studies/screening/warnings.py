@@ -218,7 +218,7 @@ def _noise(s: Situation) -> Iterator[str]:
     elif s.analysis.judged_by is Noise.LACK_OF_FIT:
         yield (
             "most effects are larger than the noise: effects that the fraction does not list bias those that it does; "
-            "`hati screen --fresh` without a fraction has no such bias"
+            "a screening without a fraction (`--fresh`) has no such bias"
         )
     elif s.analysis.judged_by is Noise.LENTH:
         yield "too few repetitions were made to judge noise by them: it is judged by the smaller effects"

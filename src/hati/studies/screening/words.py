@@ -17,7 +17,13 @@ from hati.studies.screening import (
     OptionSummary,
     ScreeningConclusion,
 )
-from hati.studies.screening.support import MOST_NAMED, refuted_sentence, screening_command, suspects_sentence
+from hati.studies.screening.support import (
+    MOST_NAMED,
+    refuted_sentence,
+    screening_command,
+    sufficient_runs,
+    suspects_sentence,
+)
 
 IMPORTANT = EffectVerdict.IMPORTANT.value
 ALIASED = EffectVerdict.ALIASED.value
@@ -106,7 +112,8 @@ def _nothing_estimated(conclusion: ScreeningConclusion) -> str:
     why = f"{start}: the effects of {options} cannot be estimated together from {runs}."
     if conclusion.design.runs >= needed:
         return f"{why} The {conclusion.design.runs:,} planned runs suffice."
-    return f"{why} From {needed:,} runs on they can be estimated: `{screening_command(conclusion)} --budget {needed}`."
+    command = screening_command(conclusion, conclusion.template, "--budget", str(needed))
+    return f"{why} From {needed:,} runs on they can be estimated: `{command}`."
 
 
 def _of_machines(conclusion: ScreeningConclusion) -> str:
@@ -167,9 +174,12 @@ def _confirming(conclusion: ScreeningConclusion) -> str:
     these = "this effect" if len(aliased) == 1 else "these effects"
     order = _ALIASED_WITH.get(conclusion.design.resolution or 0)
     others = f"interactions of {order} options" if order else "other effects"
+    again = screening_command(conclusion, conclusion.template, "--fresh", "--budget", str(sufficient_runs(conclusion)))
+    validate = conclusion.command.validate(conclusion.study, conclusion.metric.name)
+    confirm = f"`{validate}`, or by " if conclusion.command.resumable else ""
     return (
-        f" The design cannot distinguish {these} from {others}: confirm by `hati validate`, "
-        "or by `hati screen --fresh` without a fraction."
+        f" The design cannot distinguish {these} from {others}: confirm by {confirm}"
+        f"`{again}`, which chooses another design."
     )
 
 

@@ -100,7 +100,7 @@ Predictable = Callable[[Levels], NDArray[np.bool_]]
 
 ALL_MEASURED = (
     "all configurations were measured: predictions cannot be tested on new ones; "
-    "`hati screen --recalibrate` repeats the screening with fresh runs and reports what changed"
+    "a screening with `--recalibrate` repeats it with fresh runs and reports what changed"
 )
 
 

@@ -66,7 +66,7 @@ from hati.studies.screening.planning.pilot import (
 from hati.studies.screening.planning.set_aside import of_pool, with_usable
 from hati.studies.screening.planning.tasks import own_tasks
 from hati.studies.screening.promises import promise_in_deviations
-from hati.wiring.campaigns import PlannedCampaign, as_kept, campaign_of, estimate, keep
+from hati.wiring.campaigns import PlannedCampaign, as_kept, campaign_of, estimate, keep, table_given
 from hati.wiring.kinds.screening import ScreeningRequest
 from hati.wiring.screening.concluding import announce_analysis, keep_findings
 from hati.wiring.screening.promises import (
@@ -309,7 +309,7 @@ class ScreeningCampaign(Struct, frozen=True):
         prepared = replace(prepared, designs=prepared.designed(choice).planned_designs(evidence))
         designed = prepared.designed(choice)
         _keep_choice(prepared, choice)
-        keep(place, prepared.id, as_kept(asked))
+        keep(place, prepared.id, {**as_kept(asked), **table_given(place)})
         if place.pool and (left := prepared.left):
             announce(f"{counted(left, 'run')} left for the other machines of the pool: run the same command there")
             _announce_without_block(place, designed, announce)

@@ -270,7 +270,7 @@ def _study(
         relevant=request.relevant,
         keep=request.rules,
         screened_revision=known.study.revision,
-        command=place.command("screen", benchmark.name),
+        command=place.command(benchmark.name),
     )
 
 

@@ -289,7 +289,7 @@ def _since(prepared: Prepared[Gate, GateConclusion], benchmark: Benchmark, polic
     place = prepared.place
     record = last_screening(place, benchmark.name)
     if record is None:
-        return Since(benchmark.name)
+        return Since(benchmark.name, command=place.command(benchmark.name))
     spans, space = place.store.spans(), place.project.space
     screened = spans[record.id.key].last
     parameters = json.loads(record.id.parameters)
@@ -306,6 +306,7 @@ def _since(prepared: Prepared[Gate, GateConclusion], benchmark: Benchmark, polic
         removed=removed,
         altered=not (added or removed) and parameters["space"] != space.digest,
         shifts=tuple(_shifts(prepared, record, benchmark, policy)) if same and policy.residuals is not None else (),
+        command=place.command(benchmark.name),
     )
 
 

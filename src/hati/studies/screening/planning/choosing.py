@@ -142,9 +142,9 @@ def screening(
 _ISOLATED = "isolated"
 _DESIGNS = "designs"
 _METRIC = "metric"
-_ASKED = "asked"
-"""A key that callers add to a stored choice."""
-_APART = frozenset({_ISOLATED, _DESIGNS, _METRIC, _ASKED})
+_OF_CALLERS = frozenset({"asked", "given"})
+"""Keys that callers add to a stored choice."""
+_APART = frozenset({_ISOLATED, _DESIGNS, _METRIC}) | _OF_CALLERS
 
 
 def stored_choice(choice: AnyChoice, isolated: Isolated, metric: str, designs: PlannedDesigns = ()) -> str:

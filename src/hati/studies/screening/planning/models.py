@@ -61,7 +61,7 @@ PARTIAL = "partial"
 """A design of earlier runs, used if the budget that is left does not suffice for another design."""
 PER_PARAMETER = 4
 """The configurations per main-effect parameter, if the budget allows."""
-_LEAST_LEFT = 3
+LEAST_LEFT = 3
 _STARTS = 8
 _TWO_LEVEL = 2
 _FEWEST_BALANCED = 2
@@ -192,7 +192,7 @@ def choose_optimal(
     parameters = parameters_of(space)
     given = levels(known, space)
     whole = runs + len(given)
-    if whole < parameters + _LEAST_LEFT:
+    if whole < parameters + LEAST_LEFT:
         raise _too_few(runs, len(given), parameters, len(space.options))
     distinct = _distinct(among)
     repetitions = max(1, int(min(whole // distinct, most)))
@@ -268,7 +268,7 @@ def parameters_of(space: Space) -> int:
 def _too_few(runs: int, known: int, parameters: int, options: int) -> InputError:
     added = f" with {known} earlier ones" if known else ""
     are = "is" if (runs, known) == (1, 0) else "are"
-    needed = parameters + _LEAST_LEFT
+    needed = parameters + LEAST_LEFT
     return InputError(
         f"{counted(runs, 'run')}{added} {are} too few to screen {counted(options, 'option')} with "
         f"{parameters} parameters",
