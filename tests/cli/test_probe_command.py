@@ -34,6 +34,7 @@ from hati.studies.probe import (
 from hati.studies.probe.document import ProbeJson
 from hati.wiring.probes import experiments, selftest, virtual
 from hati.wiring.probes.experiments import side_of
+from interrupts import still_running
 
 Capture = pytest.CaptureFixture[str]
 
@@ -137,10 +138,7 @@ def test_a_kernel_ends_with_the_hati_that_started_it() -> None:
     finally:
         parent.kill()
         parent.wait()
-    _, alive = psutil.wait_procs(kernels, timeout=30.0)
-    for each in alive:
-        each.kill()
-    assert not alive
+    assert not still_running(kernels)
 
 
 @pytest.mark.acceptance

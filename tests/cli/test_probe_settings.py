@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +18,7 @@ from hati.probing.holding import hold, steady_settings
 from hati.studies.probe import Inputs
 from hati.subject import this_machine
 from hati.wiring.probes import experiments, settings
+from interrupts import still_running
 
 if TYPE_CHECKING:
     from conftest import Hati
@@ -70,12 +70,8 @@ def test_a_command_ends_with_the_hati_that_was_killed(hati_here: Hati, root: Pat
         assert holder.stdout is not None
         command = psutil.Process(int(holder.stdout.readline()))
         assert values(root) == ["performance", "0"]
-        try:
-            holder.kill()
-            command.wait(60.0)
-        finally:
-            with suppress(psutil.NoSuchProcess):
-                command.kill()
+        holder.kill()
+        assert not still_running([command])
     assert "restored 2 settings" in hati_here("probe", "--undo").err
     assert values(root) == ["schedutil", "1"]
 

@@ -38,6 +38,7 @@ from hati.generate import (
     Sensor,
     TaskSet,
 )
+from interrupts import still_running
 
 KEY = b"k" * 32
 RESPONSE = (Sensor.RESPONSE,)
@@ -614,5 +615,4 @@ def test_an_agent_that_is_killed_is_named(agent: Agent) -> None:
     _, err = running.communicate(timeout=60)
     assert running.returncode == 4
     assert "the machine 'two' of 'server' is gone: " in err or "a peer does not answer" in err
-    _, alive = psutil.wait_procs(programs, timeout=30)
-    assert not alive, "the program ends with its agent"
+    assert not still_running(programs), "the program ends with its agent"
