@@ -10,6 +10,7 @@ import json
 import os
 import re
 import secrets
+import signal
 import ssl
 import subprocess
 import sys
@@ -98,12 +99,14 @@ class Served:
         command += ["--certificate", str(self.certificate), "--key", str(self.key), *self._words]
         if "--open" not in self._words:
             command += ["--invitation", INVITATION]
-        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        environment = {**os.environ, "PYTHONFAULTHANDLER": "1"}
+        streams: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
+        self.process = subprocess.Popen(command, env=environment, **streams)
         assert self.process.stderr is not None
         for line in self.process.stderr:
             self.said += line
-            if found := re.search(r"https?://\S+", line):
-                self.url = found[0]
+            if found := re.search(r"hati join (https?://\S+)", line):
+                self.url = found[1]
                 return
         raise AssertionError(self.said)
 
@@ -121,6 +124,12 @@ class Served:
         self.process.kill()
         _, said = self.process.communicate()
         self.said += said
+
+    def autopsy(self) -> str:
+        """End it; its status, and all that it wrote, with where each of its threads was."""
+        self.process.send_signal(signal.SIGABRT)  # Python's faulthandler shows the threads
+        _, said = self.process.communicate(timeout=30)
+        return f"the server ended with {self.process.returncode}: {self.said}{said}"
 
     def close(self) -> None:
         """End it as its owner does."""
