@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
@@ -331,6 +332,18 @@ def test_a_calibration_that_a_full_disk_cannot_keep_ends_with_4(
             file.write(bytes(4096))
     assert main(["probe", "calibrate", "--save", str(small_disk / "kept.json")]) == 4
     assert "kept.json cannot be written: No space left on device (0 B free); free some space" in capfd.readouterr().err
+
+
+def test_without_a_folder_for_temporary_files_the_remedy_is_tmpdir(
+    hati_here: Hati, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(**_: object) -> NoReturn:
+        raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/nowhere', '/']")
+
+    monkeypatch.setattr(task_sets, "TemporaryDirectory", failing)
+    done = hati_here("probe", "calibrate")
+    assert done.status == 4
+    assert "in ['/nowhere', '/']; free some space there, or set TMPDIR to a folder" in " ".join(done.err.split())
 
 
 def test_a_calibration_that_could_not_be_kept_is_not_made(

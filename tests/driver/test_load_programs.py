@@ -269,7 +269,7 @@ def test_without_a_compiler_nothing_is_measured(tmp_path: Path, monkeypatch: pyt
     ("reason", "fix"),
     [
         ("no headers", "install"),
-        ("error writing to /t/cc1.s: No space left on device", "free some space there, or set TMPDIR to another"),
+        ("final link failed: No space left on device", "free some space for .*/x/role-0, and in TMPDIR"),
     ],
 )
 def test_a_compiler_that_fails_is_quoted(
@@ -281,6 +281,28 @@ def test_a_compiler_that_fails_is_quoted(
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     with pytest.raises(LoadDriverError, match=rf"cc cannot compile .*: load.c:1: error: {reason}; {fix}"):
         compile_and_run(one(CpuLoad(Kernel.SORT, units=1)), tmp_path / "x")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "error writing to /no/folder/cc1.s",
+        "load.c:9:1: fatal error: error writing to /no/folder/cc1.s",
+        "Cannot create temporary file in /no/folder/",
+    ],
+)
+def test_the_folder_that_the_compiler_cannot_write_to_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
+    broken = tmp_path / "cc"
+    broken.write_text(f"#!/bin/sh\necho {words}: No space left on device >&2\nexit 1\n")
+    broken.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    with pytest.raises(LoadDriverError) as caught:
+        compile_and_run(one(CpuLoad(Kernel.SORT, units=1)), tmp_path / "x")
+    start = "cc cannot write its temporary files to /no/folder: No space left on device"
+    assert str(caught.value).startswith(start)
+    assert str(caught.value).endswith("; free some space there, or set TMPDIR to another folder")
 
 
 def test_a_compiler_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sqlite3
+import tempfile
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from sqlalchemy.exc import OperationalError
@@ -36,3 +40,31 @@ def test_what_waiting_does_not_mend_is_told_at_once() -> None:
     with pytest.raises(OperationalError, match="readonly"):
         Sqlite.at(Path("store.sqlite")).prepare(connection)  # type: ignore[arg-type]  # as above
     assert len(connection.asked) == 1
+
+
+@pytest.mark.parametrize("reason", ["unable to open database file", "database or disk is full", "disk I/O error"])
+def test_the_folder_of_temporary_files_is_named_where_it_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reason: str
+) -> None:
+    full, file = tmp_path / "full", tmp_path / "store.sqlite"
+    full.mkdir()
+    file.touch()
+    monkeypatch.setenv("TMPDIR", str(full))
+
+    def failing(**_: object) -> NoReturn:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", failing)
+    said = str(Sqlite.at(file).refused(reason))
+    assert said.startswith(f"{full} cannot be used for temporary files of the store: No space left on device (")
+    assert said.endswith("; free some space there, or set TMPDIR to another folder")
+    monkeypatch.undo()
+    assert "TMPDIR" not in str(Sqlite.at(file).refused(reason))
+
+
+def test_a_store_in_a_folder_that_is_missing_is_named_whatever_the_temporary_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "nowhere"))
+    said = str(Sqlite.at(tmp_path / "none" / "store.sqlite").refused("unable to open database file"))
+    assert "there is no folder" in said

@@ -227,6 +227,11 @@ def _answer(error: Exception) -> tuple[str, int]:
     if error.errno in FULL:
         known = _full(error)
         return str(known), known.exit_status
+    if isinstance(error, FileNotFoundError) and "temporary directory" in str(error.strerror):  # by tempfile
+        return (
+            f"{error.strerror}; free some space there, or set TMPDIR to a folder that can be written",
+            ExitStatus.NOT_MEASURED,
+        )
     where = f": {error.filename}" if error.filename else ""
     status = ExitStatus.NOT_MEASURED if error.errno in _MACHINE_TROUBLE else ExitStatus.BAD_INPUT
     return f"{error.strerror or error}{where}", status

@@ -11,9 +11,13 @@ from pathlib import Path
 from shutil import which
 
 from hati.core import MeasurementError
+from hati.file_errors import free_text
 from hati.generate import FLAGS
 
 _LONGEST = 120.0
+_UNWRITTEN = re.compile(
+    r"(?:error writing to (?P<file>/[^:]*)|Cannot create temporary file in (?P<folder>/[^:]*)): (?P<reason>.*)"
+)
 _ERROR = re.compile(r"load\.c:(?P<line>\d+):(?P<column>\d+): (?:fatal )?error: (?P<reason>.*)")
 
 
@@ -64,18 +68,23 @@ def compile_program(source: str, folder: Path, flags: tuple[str, ...] = ()) -> P
     file, program = write_source(source, folder), folder / "load"
     done = _compiled(*FLAGS, *flags, str(file), "-o", str(program))
     if done.returncode != 0:
+        if found := _UNWRITTEN.search(done.stderr):
+            place = Path(found["folder"]) if found["folder"] else Path(found["file"]).parent
+            fix = "free some space there, or set TMPDIR to another folder"
+            message = f"{shlex.join(_named())} cannot write its temporary files to {place}: {found['reason']}"
+            raise LoadDriverError(f"{message}{free_text(place)}", fix)
         words = next((line for line in done.stderr.splitlines() if "rror" in line), done.stderr.strip()[:200])
         raise CompileError(
             f"{shlex.join(_named())} cannot compile {file}: {words or f'exit status {done.returncode}'}",
-            _remedy(words),
+            _remedy(words, folder),
             words,
         )
     return program
 
 
-def _remedy(words: str) -> str:
-    if os.strerror(errno.ENOSPC) in words:  # the compiler writes to TMPDIR, and says which file it cannot write
-        return "free some space there, or set TMPDIR to another folder"
+def _remedy(words: str, folder: Path) -> str:
+    if os.strerror(errno.ENOSPC) in words:
+        return f"free some space for {folder}, and in TMPDIR"
     return "install the C library's headers (libc6-dev), or see the source"
 
 

@@ -22,7 +22,7 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from hati.core import HatiError, InputError, MeasurementError, NotInstalledError
-from hati.file_errors import free_text, is_nearly_full
+from hati.file_errors import free_text, is_nearly_full, write_error
 
 
 class Insertion(Struct, frozen=True):
@@ -267,16 +267,22 @@ class Sqlite(Database):
                 fix="make it, or name another place by --store",
             )
         if "readonly" in reason or "unable to open" in reason:
-            folder = self.file is not None and self.file.is_dir()
-            return InputError(
-                f"the store {self.name} {'is a folder' if folder else f'cannot be written: {reason}'}",
-                fix="name a file by --store"
-                if folder
-                else "give yourself the right to write there, or name another place by --store",
-            )
+            return self._unopened(reason)
         return InputError(
             f"the store {self.name} cannot be used: {reason}",
             fix="is it a store of Hati's? another can be named by --store",
+        )
+
+    def _unopened(self, reason: str) -> HatiError:
+        """The error for a file, or a temporary one, that cannot be opened for writing."""
+        if "unable to open" in reason and (trouble := self._temporary_error()):
+            return trouble
+        folder = self.file is not None and self.file.is_dir()
+        return InputError(
+            f"the store {self.name} {'is a folder' if folder else f'cannot be written: {reason}'}",
+            fix="name a file by --store"
+            if folder
+            else "give yourself the right to write there, or name another place by --store",
         )
 
     def _unwritten(self, reason: str) -> HatiError:
@@ -284,18 +290,42 @@ class Sqlite(Database):
 
         SQLite has temporary files in another folder.
         """
-        temporary = os.environ.get("TMPDIR", "/var/tmp")  # noqa: S108 - SQLite's own choice
-        here = Path(temporary) if self.file is None else self.file.parent
-        places = {"its disk": here, f"the disk of {temporary}": Path(temporary)}
-        full = next((name for name, place in places.items() if is_nearly_full(place)), None)
+        here = _temporary_folder() if self.file is None else self.file.parent
+        full = here is not None and is_nearly_full(here)
+        if not full and (trouble := self._temporary_error()):
+            return trouble
         fix = "see that no quota is used up, and what the kernel reports (`dmesg`)"
         if full or "full" in reason:
             fix = "free some space there"
-        shown = f"{full} is full{free_text(places[full])}" if full else f"{reason}{free_text(here)}"
+        free = "" if here is None else free_text(here)
         return MeasurementError(
-            f"the store {self.name} cannot be written: {shown}",
+            f"the store {self.name} cannot be written: {f'its disk is full{free}' if full else f'{reason}{free}'}",
             fix=f"{fix} and start again: what was recorded is kept",
         )
+
+    def _temporary_error(self) -> HatiError | None:
+        """The error where SQLite's temporary files are what cannot be written; None where the store itself may be."""
+        if self.file is not None and not os.access(self.file if self.file.exists() else self.file.parent, os.W_OK):
+            return None
+        folder, fix = _temporary_folder(), "set TMPDIR to another folder"
+        if folder is None:
+            return InputError("there is no folder for temporary files of the store", fix=fix)
+        try:
+            with tempfile.TemporaryFile(dir=folder) as file:
+                file.write(bytes(_TEMPORARY_BYTES))
+        except OSError as error:
+            return write_error(folder, error, fix, "used for temporary files of the store")
+        return None
+
+
+_TEMPORARY_BYTES = 2**20
+
+
+def _temporary_folder() -> Path | None:
+    """The folder of SQLite's temporary files, by its own choice; None if it finds none."""
+    named = [os.environ.get(name) for name in ("SQLITE_TMPDIR", "TMPDIR")]
+    places = [Path(each) for each in (*named, "/var/tmp", "/usr/tmp", "/tmp", ".") if each]  # noqa: S108
+    return next((each for each in places if each.is_dir() and os.access(each, os.W_OK | os.X_OK)), None)
 
 
 def driver_of(connection: Connection | PoolProxiedConnection) -> sqlite3.Connection:
