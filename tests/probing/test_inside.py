@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ from hati.core import MeasurementError
 from hati.probing import KernelProgram, NotPermittedError, Setting
 from hati.probing import inside as probed_inside
 from hati.probing.inside import copied, remove
+from hati.probing.owners import is_abandoned, own_mark
 from hati.studies.probe import ProbeVerdict, RecoveryOutcome
 from hati.wiring.probes import selftest, virtual
 
@@ -69,6 +72,40 @@ def test_any_folder_for_temporary_files_will_do(
     moved = copied(work, ("nice",))
     remove(moved, ("nice",))
     assert not moved.path.parent.exists()
+
+
+def test_what_a_killed_process_left_is_removed_at_the_next_start(inside: Path, work: KernelProgram) -> None:
+    program = "import sys; from pathlib import Path; from hati.probing import KernelProgram; "
+    program += "from hati.probing.inside import copied; copied(KernelProgram.at(Path(sys.argv[1])), ('nice',)); "
+    program += "print(flush=True); sys.stdin.read()"
+    command = [sys.executable, "-c", program, str(work.path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        (theirs,) = inside.glob("hati-probe-*")
+        remove(copied(work, ("nice",)), ("nice",))
+        assert theirs.exists(), "the process that made it still runs"
+        other.kill()
+        other.wait()
+    (inside / "hati-probe-unmarked").mkdir()
+    (inside / "hati-probe-elsewhere").mkdir()
+    (inside / "hati-probe-elsewhere" / "owner").write_text("other/1 2 3 4\n")
+    moved = copied(work, WORDS_OF_A_SHELL)
+    assert moved.path.exists()
+    assert not theirs.exists()
+    assert (inside / "hati-probe-unmarked").exists()
+    assert (inside / "hati-probe-elsewhere").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "abandoned"), [((0, 0), False), ((2, 1), True), ((1, 1), True), ((3, 1), True), ((0, 1), False)]
+)
+def test_a_mark_is_abandoned_if_its_process_on_this_machine_has_ended(change: tuple[int, int], abandoned: bool) -> None:
+    part, by = change
+    words = own_mark().split(" ")
+    words[part] = str(int(words[part]) + 10**7) if words[part].isdecimal() and by else words[part] + "x" * by
+    assert is_abandoned(" ".join(words)) is abandoned
+    assert not is_abandoned("no mark")
 
 
 def test_what_cannot_be_copied_leaves_no_folder(inside: Path, work: KernelProgram) -> None:

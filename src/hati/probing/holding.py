@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from hati.core import InputError, decode
 from hati.probing.kernel import NotPermittedError, system_root
+from hati.probing.owners import beginning
 from hati.whole_files import replace_file
 
 _CPUS = "sys/devices/system/cpu"
@@ -86,7 +87,7 @@ def hold(
     _refuse([each for each in kept if each.holder is not None])
     before = tuple(each for each in kept if _read(top / each.file) == each.value)
     known = {(each.file, each.value) for each in before}
-    began = None if holder is None else _beginning(holder)
+    began = None if holder is None else beginning(holder)
     new = tuple(
         replace(each, holder=holder, holder_began=began) for each in settings if (each.file, each.value) not in known
     )
@@ -143,17 +144,8 @@ def refuse_holder(root: Path | None = None) -> None:
 def _lives(setting: HeldSetting) -> bool:
     if setting.holder is None:
         return False
-    began = _beginning(setting.holder)
+    began = beginning(setting.holder)
     return began is not None and setting.holder_began in {None, began}
-
-
-def _beginning(process: int) -> int | None:
-    """When a process began, in clock ticks after the machine; None if it has ended."""
-    try:
-        state, *fields = Path(f"/proc/{process}/stat").read_text(errors="replace").rpartition(")")[2].split()
-    except OSError:
-        return None
-    return None if state == "Z" else int(fields[18])
 
 
 def _refuse(held: Sequence[HeldSetting]) -> None:

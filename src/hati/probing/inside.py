@@ -15,13 +15,18 @@ from pathlib import Path
 from hati.core import MeasurementError
 from hati.probing.bounded import OutputLimitError, run_bounded
 from hati.probing.kernel import KernelProgram
+from hati.probing.owners import is_abandoned, own_mark
 
 _COPY = """\
 set -e
 [ -d "${{TMPDIR-}}" ] || TMPDIR=/tmp
 case $TMPDIR in *[!A-Za-z0-9/._-]*) TMPDIR=/tmp;; esac
+for mark in "${{TMPDIR%/}}"/hati-probe-*/owner; do
+    if [ -f "$mark" ]; then echo "$mark $(cat "$mark")"; fi
+done
 folder=$(mktemp -d "${{TMPDIR%/}}/hati-probe-XXXXXX")
 trap '[ $? = 0 ] || rm -r "$folder"' EXIT
+echo {owner} > "$folder/owner"
 base64 -d > "$folder/kernels" <<'END'
 {program}END
 chmod 700 "$folder/kernels"
@@ -35,16 +40,21 @@ _PASSES = "it has to pass standard input and output, as `docker exec -i NAME` do
 def copied(program: KernelProgram, prefix: Sequence[str]) -> KernelProgram:
     """The program after a copy of it is where the command ``prefix`` runs what follows it.
 
-    There must be ``sh``, ``base64`` and a folder for temporary files whose programs can be run.
+    There must be ``sh``, ``base64`` and a folder for temporary files whose programs can be run. What a killed process
+    of this machine left there is removed.
 
     Raises:
         MeasurementError: where it cannot be copied.
     """
     text = base64.encodebytes(program.path.read_bytes()).decode()
-    said = _run(prefix, ["sh"], _COPY.format(program=text))
-    folder = said.strip().rpartition("\n")[2]
+    said = _run(prefix, ["sh"], _COPY.format(program=text, owner=shlex.quote(own_mark())))
+    marks, _, folder = said.strip().rpartition("\n")
     if not _FOLDER.fullmatch(folder):
         raise MeasurementError(f"`{shlex.join(prefix)} sh` does not do what it reads", fix=_PASSES)
+    for line in marks.splitlines():
+        path, _, mark = line.partition("/owner ")
+        if _FOLDER.fullmatch(path) and is_abandoned(mark):
+            remove(KernelProgram.at(Path(path) / "kernels"), prefix)
     return KernelProgram.at(Path(folder) / "kernels")
 
 
