@@ -11,7 +11,6 @@ from pathlib import Path
 from shutil import which
 
 from hati.core import MeasurementError
-from hati.file_errors import free_text
 from hati.generate import FLAGS
 
 _LONGEST = 120.0
@@ -72,7 +71,7 @@ def compile_program(source: str, folder: Path, flags: tuple[str, ...] = ()) -> P
             place = Path(found["folder"]) if found["folder"] else Path(found["file"]).parent
             fix = "free some space there, or set TMPDIR to another folder"
             message = f"{shlex.join(_named())} cannot write its temporary files to {place}: {found['reason']}"
-            raise LoadDriverError(f"{message}{free_text(place)}", fix)
+            raise LoadDriverError(message, fix)
         words = next((line for line in done.stderr.splitlines() if "rror" in line), done.stderr.strip()[:200])
         raise CompileError(
             f"{shlex.join(_named())} cannot compile {file}: {words or f'exit status {done.returncode}'}",
