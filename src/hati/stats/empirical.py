@@ -55,9 +55,9 @@ class Ecdf(Struct, frozen=True, eq=False):
 
 
 def stratified_quantiles(
-    values: FloatArray, owners: Index, shares: FloatArray, levels: FloatArray, confidence: float = 0.95
+    values: FloatArray, owners: Index, shares: FloatArray, levels: FloatArray
 ) -> tuple[Quantile, ...]:
-    """Quantiles of the population, with intervals between values of the sample.
+    """Quantiles of the population, with 95 % intervals between values of the sample.
 
     Arguments as in `stratified_mean`. The bounds are order statistics, by the binomial distribution with an effective
     number of values, as Korn and Graubard (1998), Survey Methodology 24, 193-201, use for proportions: p (1 - p) over
@@ -68,7 +68,7 @@ def stratified_quantiles(
     distribution = Ecdf.of(values, (shares / counts)[owners])
     estimates = distribution.quantiles(levels)
     return tuple(
-        _quantile(distribution, float(level), float(estimate), (values, owners, shares), confidence)
+        _quantile(distribution, float(level), float(estimate), (values, owners, shares))
         for level, estimate in zip(levels, estimates, strict=True)
     )
 
@@ -78,7 +78,6 @@ def _quantile(
     level: float,
     estimate: float,
     sample: tuple[FloatArray, Index, FloatArray],
-    confidence: float,
 ) -> Quantile:
     values, owners, shares = sample
     counts = np.bincount(owners, minlength=len(shares))
@@ -86,7 +85,7 @@ def _quantile(
     drawn = (within + level) / (counts + 1.0)
     share = float(shares @ drawn)
     number = share * (1.0 - share) / float(np.sum(shares**2 * drawn * (1.0 - drawn) / counts))
-    alpha = (1.0 - confidence) / 2.0
+    alpha = (1.0 - 0.95) / 2.0
     ends = distribution.cumulated
     starts = np.concatenate([[0.0], ends[:-1]])
     # Korn and Graubard's inverse: a bound is wrong if too few (too many) of the values turn out up to the quantile.

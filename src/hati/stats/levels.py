@@ -26,6 +26,7 @@ from hati.stats.linear_models import Index
 from hati.stats.power import POWER
 from hati.stats.variances import resolution
 
+_CONFIDENCE = 0.95
 _CLIP = 3.0
 _MAD = 1.4826  # of a normal distribution: its standard deviation by the median of absolute deviations
 
@@ -47,12 +48,12 @@ def change_place(values: FloatArray, groups: Index, near: int) -> int:
     return int(statistics.stops[np.argmax(statistics.statistics)])
 
 
-def place_interval(values: FloatArray, groups: Index, place: int, phi: float, level: float = 0.95) -> tuple[int, int]:
-    """A confidence interval of the place: the first and the last place that are not much worse than the best one.
+def place_interval(values: FloatArray, groups: Index, place: int, phi: float) -> tuple[int, int]:
+    """A 95 % interval of the place: the first and the last place that are not much worse than the best one.
 
     Around a true change, twice the log likelihood ratio against the best place is the larger of two independent maxima
     of random walks with a drift, each of which exceeds c with probability exp(-c / 2). The interval holds all places
-    with a ratio of c = -2 ln(1 - sqrt(level)) or less (Siegmund 1988, Confidence sets in change-point problems,
+    with a ratio of c = -2 ln(1 - sqrt(.95)) or less (Siegmund 1988, Confidence sets in change-point problems,
     International Statistical Review 56(1), 31-48). Under autocorrelation the ratio is divided by (1 + phi) / (1 - phi).
 
     Args:
@@ -60,7 +61,6 @@ def place_interval(values: FloatArray, groups: Index, place: int, phi: float, le
         groups: the group (machine) of each value, shape (n,).
         place: the best place.
         phi: the autocorrelation of the noise.
-        level: the confidence level of the interval.
     """
     splits = _splits(values, groups, place)
     if not splits.statistics.size:
@@ -72,7 +72,7 @@ def place_interval(values: FloatArray, groups: Index, place: int, phi: float, le
     variance = float(residuals @ residuals) / max(len(values) - 2, 1)
     if variance <= 0.0:
         return place, place
-    largest = -2.0 * math.log(1.0 - math.sqrt(level)) * variance * max((1.0 + phi) / (1.0 - phi), 1.0)
+    largest = -2.0 * math.log(1.0 - math.sqrt(_CONFIDENCE)) * variance * max((1.0 + phi) / (1.0 - phi), 1.0)
     inside = splits.stops[squares >= best - largest]
     return min(int(inside[0]), place), max(int(inside[-1]), place)
 
@@ -140,11 +140,11 @@ class ChangeSize(Struct, frozen=True):
         return self.after - self.before
 
 
-def change_size(values: FloatArray, groups: Index, place: int, phi: float, level: float = 0.95) -> ChangeSize:
+def change_size(values: FloatArray, groups: Index, place: int, phi: float) -> ChangeSize:
     """The step at a known place between two levels, by least squares with a level for each group (machine).
 
     ``before`` is the mean before the place; ``after`` adds the step of the groups with values on both sides. The
-    interval is of Student's t with the variance of a first-order autoregression and the degrees of freedom of the
+    95 % interval is of Student's t with the variance of a first-order autoregression and the degrees of freedom of the
     equivalent independent values. It ignores that the place is estimated.
 
     Args:
@@ -152,7 +152,6 @@ def change_size(values: FloatArray, groups: Index, place: int, phi: float, level
         groups: the group of each value, shape (n,); at least one group is on both sides.
         place: the index of the first value after the step.
         phi: the autocorrelation of the noise.
-        level: the confidence level of the interval.
     """
     own = _renumbered(groups)
     after = np.arange(len(values)) >= place
@@ -168,7 +167,7 @@ def change_size(values: FloatArray, groups: Index, place: int, phi: float, level
     starts, stops = np.array([0]), np.array([place])
     inflation = float(contrast_variance(starts, stops, len(values), np.array(phi))[0])
     error = math.sqrt(float(residuals @ residuals) / freedom * inflation / float(weights.sum()))
-    margin = t_quantile(0.5 + 0.5 * level, independent_values(freedom, len(values), phi)) * error
+    margin = t_quantile(0.5 + 0.5 * _CONFIDENCE, independent_values(freedom, len(values), phi)) * error
     before = float(values[:place].mean())
     return ChangeSize(before, before + difference, (difference - margin, difference + margin))
 

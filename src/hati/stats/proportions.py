@@ -42,18 +42,18 @@ def proportion(count: float, trials: float, confidence: float = 0.95) -> Proport
     return Proportion(count, trials, (low, high))
 
 
-def clustered_proportion(shares: FloatArray, trials: int, correlation: float, confidence: float = 0.95) -> Proportion:
+def clustered_proportion(shares: FloatArray, trials: int, correlation: float) -> Proportion:
     """The proportion among clusters of equally many ``trials``; ``shares`` of each succeed, shape (clusters,).
 
     Trials of one cluster are correlated. They count as fewer, by the design effect 1 + (trials - 1) r, r being the
     correlation within clusters, by the analysis of variance of zeros and ones (Kish 1965, Survey Sampling, 5.4), but
     at least ``correlation``: a few clusters with successes estimate it poorly. With the effective number the interval
-    is Clopper and Pearson's (Korn and Graubard 1998, Survey Methodology 24, 193-201).
+    of 95 % is Clopper and Pearson's (Korn and Graubard 1998, Survey Methodology 24, 193-201).
     """
     found = float(np.mean(shares))
     alike = min(1.0, max(correlation, _intraclass(shares, trials)))
     effective = len(shares) * trials / (1.0 + (trials - 1) * alike)
-    return proportion(found * effective, effective, confidence)
+    return proportion(found * effective, effective)
 
 
 def _intraclass(shares: FloatArray, trials: int) -> float:

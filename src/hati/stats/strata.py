@@ -95,10 +95,8 @@ def assisted_mean(values: FloatArray, owners: Index, shares: FloatArray, columns
     return MeanEstimate(float(pulls @ values), math.sqrt(variance), float(left))
 
 
-def stratum_means(
-    values: FloatArray, owners: Index, shares: FloatArray, confidence: float = 0.95
-) -> tuple[StratumMean, ...]:
-    """Each stratum's mean and its interval, from the variance within all strata together.
+def stratum_means(values: FloatArray, owners: Index, shares: FloatArray) -> tuple[StratumMean, ...]:
+    """Each stratum's mean and its 95 % interval, from the variance within all strata together.
 
     Raises:
         InputError: where a stratum has no value.
@@ -109,7 +107,7 @@ def stratum_means(
         return tuple(StratumMean(float(mean), None) for mean in means)
     rest = values - means[owners]
     deviation = math.sqrt(float(rest @ rest) / free)
-    halves = t_quantile(0.5 + confidence / 2.0, free) * deviation / np.sqrt(counts)
+    halves = t_quantile(0.975, free) * deviation / np.sqrt(counts)
     return tuple(
         StratumMean(float(mean), (float(mean - half), float(mean + half)))
         for mean, half in zip(means, halves, strict=True)

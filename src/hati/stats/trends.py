@@ -21,6 +21,7 @@ from hati.stats.linear_models import Index, without_means
 from hati.stats.power import POWER
 from hati.stats.variances import spread_over_ticks
 
+_CONFIDENCE = 0.95
 _FEWEST_DF = 3
 _SAME = 1e-9
 
@@ -86,11 +87,11 @@ class GradualDrift(Struct, frozen=True):
     p_value: float
 
 
-def gradual_drift(values: FloatArray, groups: Index, phi: float, level: float = 0.95) -> GradualDrift | None:
+def gradual_drift(values: FloatArray, groups: Index, phi: float) -> GradualDrift | None:
     """The median of the slopes between all pairs of values of one group (level), and Kendall's test of it.
 
     Theil (1950) and Sen (1968), Estimates of the regression coefficient based on Kendall's tau, Journal of the American
-    Statistical Association 63(324), 1379-1389: its interval, by order statistics, formula 2.6. The variance of
+    Statistical Association 63(324), 1379-1389: its 95 % interval, by order statistics, formula 2.6. The variance of
     Kendall's S, the sum of those of the groups, is multiplied by the factor by which a first-order autoregression
     inflates that of the least-squares slope (in the manner of Hamed and Rao 1998, A modified Mann-Kendall trend test
     for autocorrelated data, Journal of Hydrology 204, 182-196).
@@ -99,7 +100,6 @@ def gradual_drift(values: FloatArray, groups: Index, phi: float, level: float = 
         values: shape (n,), in the order of time.
         groups: values of one group have one level: a machine, between two change points; shape (n,).
         phi: the autocorrelation of the noise.
-        level: the confidence level of the interval.
 
     Returns:
         The slope, with an infinite bound where no order statistic is far enough out; None where there are too few
@@ -117,7 +117,7 @@ def gradual_drift(values: FloatArray, groups: Index, phi: float, level: float = 
     between = _between_blocks(phi, length)
     deviation = math.sqrt(variance * _inflation(times, strata, between))
     independent = independent_values(freedom, len(means), between)
-    distance = t_quantile(0.5 + 0.5 * level, independent) * deviation
+    distance = t_quantile(0.5 + 0.5 * _CONFIDENCE, independent) * deviation
     p_value = float(t_two_sided(np.array([max(abs(statistic) - 1.0, 0.0) / deviation]), independent)[0])
     low, high = (round(0.5 * (len(slopes) + side * distance)) for side in (-1.0, 1.0))
     interval = (

@@ -396,9 +396,8 @@ def expected_detectable(
     *,
     alpha: float = ALPHA,
     relevant: float = RELEVANT,
-    power: float = POWER,
 ) -> float | None:
-    """The smallest main effect, as a fraction, that the design will find with the given ``power``.
+    """The smallest main effect, as a fraction, that the design will find with 80 % probability.
 
     None if the design is too small to distinguish effects from noise. Assumes that all runs work, that effects
     multiply, and, without repetitions, that most effects are zero.
@@ -408,18 +407,15 @@ def expected_detectable(
         noise: the standard deviation of a run as a fraction of the mean, as a pilot estimates it.
         alpha: the study-wise error.
         relevant: the fraction below which no effect is important.
-        power: the probability of finding it.
     """
     found = precision(choice, alpha=alpha)
-    return None if found is None else math.expm1(found.detectable(noise, math.log1p(relevant), power))
+    return None if found is None else math.expm1(found.detectable(noise, math.log1p(relevant)))
 
 
-def expected_detectable_deviations(
-    choice: Choice | ModelChoice, *, alpha: float = ALPHA, power: float = POWER
-) -> float | None:
+def expected_detectable_deviations(choice: Choice | ModelChoice, *, alpha: float = ALPHA) -> float | None:
     """The smallest main effect that the design will find, in standard deviations of a run, for unknown noise."""
     found = precision(choice, alpha=alpha)
-    return None if found is None else found.detectable(1.0, 0.0, power)
+    return None if found is None else found.detectable(1.0, 0.0)
 
 
 def precision(choice: Choice | ModelChoice, *, alpha: float = ALPHA) -> Precision | None:
