@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 from example_screenings import empty_screening, hostile_screening, incomplete_screening, raw_screening, sqlite_screening
 
-from hati.core import Better, replace
+from hati.core import Better, Configuration, Metric, replace
 from hati.document import Column, Shown, Table, cell_text, cell_value
 from hati.render import to_plain
+from hati.studies.recommendation.conclusion import RecommendationConclusion
 from hati.studies.screening import DesignSummary, Noise, RunCounts, ScreeningConclusion, SettingEstimate
 from hati.studies.screening.conclusion import DominatingOption, Losses, RelativeTo
-from hati.studies.screening.document import screening_tables
+from hati.studies.screening.document import screening_document, screening_tables
 from hati.studies.screening.figures import half_normal, interactions, main_effects, pareto, run_order
-from hati.studies.screening.support import dominating_sentence
+from hati.studies.screening.support import conditional_table, dominating_sentence
 from hati.studies.screening.values import screening_json
 from hati.studies.screening.words import answer, design_summary, detection, run_summary, space_size
 
@@ -389,3 +390,28 @@ def test_the_share_of_a_dominating_option_is_that_of_the_table(whole: ScreeningC
 )
 def test_counts_of_failed_runs_say_what_they_are_of(lost: Losses, said: str) -> None:
     assert answer(replace(incomplete_screening(), losses=lost)).endswith(said)
+
+
+def test_a_command_is_the_last_thing_that_an_answer_says(whole: ScreeningConclusion) -> None:
+    """Words after it would be copied with it."""
+    dominating = DominatingOption("synchronous", 0.957, "FULL", ())
+    metric, start = Metric("m", "s"), Configuration({"synchronous": "FULL"})
+    advice = RecommendationConclusion("r", "s", "x", metric, start, (), False, 5, 10, 10, 0, (), 1.0, ())
+    said = screening_document(replace(whole, dominating=dominating), advice).answer
+    assert "Nothing to set" in said
+    assert said.endswith(f"--set synchronous=FULL --budget {whole.done}")
+
+
+def test_the_settings_of_a_change_at_a_setting_are_explained_if_the_option_has_more_than_two(
+    whole: ScreeningConclusion,
+) -> None:
+    table = conditional_table(whole)
+    assert table is not None
+    said = "Of options with more settings, these are the ones with the lowest and the highest mean there."
+    assert said not in table.notes
+    option, *others = whole.options
+    effect = replace(whole.conditional_effects[0], option=option.name)
+    several = replace(option, settings=(*option.settings, "another"))
+    more = conditional_table(replace(whole, options=(several, *others), conditional_effects=(effect,)))
+    assert more is not None
+    assert said in more.notes

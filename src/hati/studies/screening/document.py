@@ -306,7 +306,8 @@ def screening_document(
     now = known_facts(known) if known else ()
     return Document(
         f"{conclusion.subject}: which options matter for {conclusion.metric.name}",
-        " ".join(filter(None, (answer(conclusion), dominating, recommendation_answer(advice) if advice else ""))),
+        # a command is the last thing that is said: what followed it would be copied with it
+        " ".join(filter(None, (answer(conclusion), recommendation_answer(advice) if advice else "", dominating))),
         facts=_facts(conclusion),
         sections=(
             *_tables(conclusion),

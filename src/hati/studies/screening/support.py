@@ -25,6 +25,9 @@ def conditional_table(conclusion: ScreeningConclusion) -> Table | None:
     if not found:
         return None
     notes = ["Each change is from the first to the second of the settings shown, averaged over the options not named."]
+    several = {option.name for option in conclusion.options if not option.two_level}
+    if any(effect.option in several for effect in found):
+        notes.append("Of options with more settings, these are the ones with the lowest and the highest mean there.")
     if any(effect.found for effect in found):
         notes.append("Depends: the interaction was found.")
     if not all(effect.found for effect in found):
