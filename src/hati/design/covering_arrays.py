@@ -352,17 +352,35 @@ class _Rows:
         tried = np.repeat(rows, len(settings), axis=0)
         tried[:, option] = np.tile(settings, len(rows))
         possible = self.completion.remains_possible(tried, option)
+        numbers, known = self._others(rows, option)
+        own = np.arange(len(settings))[:, None] * self._own_strides[option]
+        gained = np.count_nonzero(self.missing[numbers[:, None] + own] & known[:, None], axis=2).astype(np.float64)
+        return np.where(possible.reshape(gained.shape), gained, -1.0)
+
+    def _others(self, rows: Levels, option: int) -> tuple[Numbers, Flags]:
+        """The numbers of the combinations that each row's first setting of an option completes, and if the rest is set.
+
+        Both have the shape (rows, groups of the option).
+        """
         groups = self.groups_of[option]
-        members = self.found.groups[groups]
-        numbers: Numbers = np.tile(self.found.offsets[groups], (len(tried), 1))
-        known = np.ones((len(tried), len(groups)), dtype=np.bool_)
-        codes = self.found.codes(tried)
+        members, strides = self.found.groups[groups], self.found.strides[groups]
+        numbers: Numbers = np.tile(self.found.offsets[groups], (len(rows), 1))
+        known = np.ones(numbers.shape, dtype=np.bool_)
+        codes = self.found.codes(rows)
+        codes[:, option] = 0
         for place in range(self.found.strength):
             own = codes[:, members[:, place]]
             known &= own >= 0
-            numbers += np.maximum(own, 0) * self.found.strides[groups, place]
-        gained = (self.missing[numbers] & known).sum(axis=1).astype(np.float64)
-        return np.where(possible, gained, -1.0).reshape(len(rows), len(settings))
+            numbers += np.maximum(own, 0) * strides[:, place]
+        return numbers, known
+
+    @cached_property
+    def _own_strides(self) -> tuple[Numbers, ...]:
+        """The weight of each option's code in the numbers of its groups' combinations."""
+        found = self.found
+        return tuple(
+            found.strides[groups][found.groups[groups] == option] for option, groups in enumerate(self.groups_of)
+        )
 
     def _exchanged(self, row: Levels, rng: Generator) -> Levels:
         """The row after exchanges of single settings, each of which gains missing combinations."""
