@@ -260,13 +260,14 @@ def test_a_worker_that_is_asked_to_end_gives_its_batch_back(cluster: Cluster, le
         assert ledger.present() == ()
 
 
-@pytest.mark.acceptance
 def cpu_seconds(process: subprocess.Popen[str]) -> float:
     """The CPU time of all threads of a process so far; other load of the machine does not change it."""
     threads = Path(f"/proc/{process.pid}/task").iterdir()
     return sum(int((thread / "schedstat").read_text().split()[0]) for thread in threads) / 1e9
 
 
+@pytest.mark.acceptance
+@pytest.mark.alone
 def test_an_idle_worker_leaves_its_machine_alone(cluster: Cluster) -> None:
     worker = cluster.start("one")
     time.sleep(2)  # it has just registered
