@@ -95,7 +95,7 @@ def test_no_acknowledged_result_is_lost_when_the_server_is_killed(project: Path,
     for sender in senders:
         sender.start()
     drawn, port, kills = random.Random(45), served.port, 0
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     done = 0
     while (done < TASKS or kills < KILLS) and served.process.poll() is None and time.monotonic() < deadline:
         time.sleep(drawn.uniform(0.0, 0.05))
