@@ -199,11 +199,11 @@ class Project(Struct, frozen=True):
     """The content of a project file; ``root`` is its folder, ``name`` the subject's name.
 
     ``recommendable`` maps options with restricted recommendations to the settings that may be recommended; ``secrets``
-    are environment variables whose values are never stored; ``sources`` are patterns of the subject's files, with
-    ``!`` before excluded ones; ``engine`` is the name of the engine that runs the tasks; ``machines`` are the names
-    of the machines that share each study, empty if only the current machine measures; ``usage`` says how often settings
-    are used; ``replicate`` is the number of volunteers that have to agree on a result; ``machine_options`` are the
-    options whose settings machines have.
+    are environment variables whose values are never stored; ``sources`` are patterns of the subject's files, with ``!``
+    before excluded ones, and ``harness`` are those of the files that measure; ``engine`` is the name of the engine that
+    runs the tasks; ``machines`` are the names of the machines that share each study, empty if only the current machine
+    measures; ``usage`` says how often settings are used; ``replicate`` is the number of volunteers that have to agree
+    on a result; ``machine_options`` are the options whose settings machines have.
     """
 
     root: Path
@@ -216,6 +216,7 @@ class Project(Struct, frozen=True):
     recommendable: Mapping[str, tuple[Setting, ...]] = field(default_factory=dict)
     secrets: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
+    harness: tuple[str, ...] = ()
     engine: str = "local"
     machines: tuple[str, ...] = ()
     usage: UsageDistribution = field(default_factory=UsageDistribution)
@@ -279,7 +280,8 @@ def parse_project(text: str, file: Path) -> Project:
         read_python(document),
         read_recommendable(document, space),
         subject.read("secrets", Value.lines, ()),
-        subject.read("sources", lambda value: tuple(map(_source, value.items())), ()),
+        subject.read("sources", _patterns, ()),
+        subject.read("harness", _patterns, ()),
         subject.read("engine", _engine, LOCAL),
         subject.read("machines", _machines, ()),
         read_usage(document, space),
@@ -335,6 +337,10 @@ def _machines(value: Value) -> tuple[str, ...]:
     if len(set(names)) != max(len(names), _POOL):
         raise value.error("a pool has two machines or more, each once", fix='write machines = ["one", "other"]')
     return names
+
+
+def _patterns(value: Value) -> tuple[str, ...]:
+    return tuple(map(_source, value.items()))
 
 
 def _source(value: Value) -> str:

@@ -82,6 +82,7 @@ KEYS: Final[Mapping[str, Described]] = MappingProxyType(
             ),
             "machines": (_LINES, "Names of the machines that share each study. Default: the machine that measures."),
             "sources": (_LINES, "Patterns of measured files, in addition to tracked ones; ! excludes."),
+            "harness": (_LINES, "Patterns of files that measure: where revisions differ in them, answers warn."),
         },
         "benchmark": {
             "name": (_LINE, "The benchmark's name."),

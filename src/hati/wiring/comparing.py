@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from datetime import date
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 from hati.core import (
@@ -36,6 +36,7 @@ from hati.studies.comparison import Question, parse_statistic
 from hati.studies.effect_drift import EffectDrift, EffectDriftStudy, effect_drift_id
 from hati.studies.findings import is_concluded
 from hati.studies.gate import Gate, GateConclusion, GateRule, gate_id, runs_to_decide
+from hati.studies.harness_changes import HarnessChange
 from hati.studies.paired import PairedComparison, PairedConclusion, PairedDesign, Variant, paired_id, shared_metrics
 from hati.studies.replay import Replay, Replayed, ReplayOrder, replay_id
 from hati.subject import Revisions, duet_cores
@@ -451,3 +452,13 @@ def _line(revisions: Revisions, request: BisectionRequest) -> Sequence[Revision]
     if revisions.history is None:
         raise InputError("there is no repository to bisect", fix="compare two folders by hati check")
     return revisions.between(good, bad)
+
+
+def harness_changes(place: Workplace, revisions: Sequence[Revision]) -> tuple[HarnessChange, ...]:
+    """What changed from each revision to the next in the files that the project declares as those that measure."""
+    patterns = place.project.harness
+    if not patterns:
+        return ()
+    known = place.revisions()
+    pairs = ((first, last, known.changed(first, last, patterns)) for first, last in pairwise(revisions))
+    return tuple(HarnessChange(str(first), str(last), files) for first, last, files in pairs if files)

@@ -31,6 +31,7 @@ from hati.studies.comparison.conclusion import WITH_POWER, interval_text, statis
 from hati.studies.comparison.document import ComparedJson, SideJson, booked, comparison_sentence
 from hati.studies.findings import Report, ReportJson, Ruling, report_sentence
 from hati.studies.gate import AffectedOption, Broken, GateConclusion, WarmUpCut
+from hati.studies.harness_changes import HarnessChange
 from hati.studies.known import CoverageJson, coverage_notes, partial_coverage
 from hati.studies.recalibration import Recalibration
 from hati.studies.recalibration.document import RecalibrationJson, recalibration_sentence
@@ -205,6 +206,9 @@ class GateJson(StudyJson, frozen=True, kw_only=True, tag_field="format", tag="ha
     warnings: Annotated[list[str], Of("gate.warnings")]
     coverage: Annotated[list[CoverageJson], Of("gate.coverage")]
     warm_up: Annotated[list[WarmUpCut], Of("gate.warm_ups")]
+    harness_changed: Annotated[
+        list[HarnessChange] | UnsetType, Of(lambda ruling: getattr(ruling, "harness_changed", ()) or None)
+    ] = UNSET
     recalibration: Annotated[
         RecalibrationJson | UnsetType, Of(lambda ruling: getattr(ruling, "recalibration", None))
     ] = UNSET
@@ -400,7 +404,12 @@ def _broken_case(each: Broken, ruling: Ruling) -> Case:
     return Case(each.benchmark, name, error=why) if each in ruling.broken else Case(each.benchmark, name, skipped=why)
 
 
-def gate_document(ruling: Ruling, advice: Recalibration | None = None, name: str = "hati check") -> Document:
+def gate_document(
+    ruling: Ruling,
+    advice: Recalibration | None = None,
+    name: str = "hati check",
+    harness_changed: Sequence[HarnessChange] = (),
+) -> Document:
     """The result of a regression check; ``advice`` says whether to determine the important options again."""
     short = gate_table(ruling)
     again = recalibration_sentence(advice) if advice else None
@@ -408,7 +417,7 @@ def gate_document(ruling: Ruling, advice: Recalibration | None = None, name: str
         name,
         gate_answer(ruling),
         sections=(*((Brief(short),) if short else ()), Folded("Details", tuple(gate_tables(ruling)))),
-        warnings=(*ruling.gate.warnings, *((again,) if again else ())),
+        warnings=(*ruling.gate.warnings, *(each.sentence for each in harness_changed), *((again,) if again else ())),
         cases=tuple(gate_cases(ruling)),
         suite="hati check",
         study=ruling.gate.study,

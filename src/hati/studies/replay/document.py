@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from hati.core import Assignment, Configuration, replace
 from hati.document.document import (
@@ -23,6 +23,7 @@ from hati.document.document import (
 )
 from hati.document.publishing import Joined, Of, StudyJson, publish
 from hati.studies.gate.document import RevisionJson
+from hati.studies.harness_changes import HarnessChange
 from hati.studies.known import CoverageJson, coverage_lines
 from hati.studies.regression import HistoryConclusion
 from hati.studies.regression.document import HistoryJson, histories_document
@@ -120,11 +121,14 @@ class ReplayJson(StudyJson, frozen=True, tag_field="format", tag="hati-replay-1"
     seconds: float
     study: str
     coverage: list[CoverageJson]
+    harness_changed: Annotated[list[HarnessChange] | UnsetType, Of(lambda found: found.harness_changed or None)] = UNSET
 
 
-def replay_json(found: Replayed, concluded: Sequence[HistoryConclusion]) -> ReplayJson:
+def replay_json(
+    found: Replayed, concluded: Sequence[HistoryConclusion], harness_changed: Sequence[HarnessChange] = ()
+) -> ReplayJson:
     """The published histories of measured revisions."""
-    return publish(Joined(found, series=concluded), ReplayJson)
+    return publish(Joined(found, series=concluded, harness_changed=harness_changed), ReplayJson)
 
 
 def _spreads(found: Replayed) -> Iterator[Joined]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
@@ -111,6 +111,15 @@ class Revisions:
         if others is None:
             return None
         return here.revision_with({path.relative_to(self.within): blob for path, blob in others.items()})
+
+    def changed(self, first: Revision, last: Revision, patterns: Sequence[str]) -> tuple[str, ...]:
+        """The project's files that match and differ between a commit and a later one, or the working tree; in git."""
+        if first.kind is not RevisionKind.GIT or not isinstance(self.history, GitHistory):
+            return ()
+        if last.kind is not RevisionKind.GIT and last.id != self._here().revision(last.name).id:
+            return ()
+        later = last.id if last.kind is RevisionKind.GIT else None
+        return self.history.changed(first.id, later, self.within, patterns)
 
     def trees(self, root: Path) -> Trees:
         """The trees of all revisions found so far, below ``root``."""

@@ -292,13 +292,7 @@ class GitHistory:
 
         None for more than 100 files, or if a submodule is among them.
         """
-        words = ("diff", "--name-only", "--no-renames", "-z", revision, "--", str(within))
-        with TemporaryDirectory() as folder:  # diff refreshes the index
-            index = Path(folder) / "index"
-            with suppress(FileNotFoundError):  # there is none in a new repository
-                shutil.copyfile(self._repository / "index", index)
-            command = ("git", "--git-dir", str(self._repository), *words)
-            paths = texts(asked(command, self.top, {"GIT_INDEX_FILE": str(index)}))
+        paths = self._differing_paths(revision, "--", str(within))
         if len(paths) > _MOST_COMPARED:
             return None
         lines = (line.partition("\t") for line in texts(self._git("ls-tree", "-r", "-z", revision)))
@@ -306,6 +300,22 @@ class GitHistory:
         if any(modes.get(path) == _LINK or (self.top / path).is_dir() for path in paths):
             return None
         return {Path(path): self._blob(revision, path, modes[path]) if path in modes else None for path in paths}
+
+    def changed(self, first: str, last: str | None, within: PurePath, patterns: Sequence[str]) -> tuple[str, ...]:
+        """The paths that match and differ between two commits, or between a commit and the work tree without ``last``.
+
+        ``patterns`` are relative to the folder ``within``, as the paths that are returned; ``!`` excludes.
+        """
+        found = self._differing_paths(first, *(() if last is None else (last,)), "--", *_pathspecs(within, patterns))
+        return tuple(PurePath(path).relative_to(within).as_posix() for path in found)
+
+    def _differing_paths(self, *words: str) -> list[str]:
+        with TemporaryDirectory() as folder:  # diff refreshes the index
+            index = Path(folder) / "index"
+            with suppress(FileNotFoundError):  # there is none in a new repository
+                shutil.copyfile(self._repository / "index", index)
+            command = ("git", "--git-dir", str(self._repository), "diff", "--name-only", "--no-renames", "-z", *words)
+            return texts(asked(command, self.top, {"GIT_INDEX_FILE": str(index)}))
 
     def _blob(self, revision: str, path: str, mode: str) -> Blob:
         return Blob(mode, self._git("cat-file", "--filters", f"{revision}:{path}"))
@@ -340,6 +350,12 @@ class GitHistory:
 
     def _git(self, *words: str) -> bytes:
         return asked(("git", "--git-dir", str(self._repository), *words), self.top)
+
+
+def _pathspecs(within: PurePath, patterns: Sequence[str]) -> Iterator[str]:
+    for pattern in patterns:
+        exclude = ",exclude" if pattern.startswith("!") else ""
+        yield f":(top,glob{exclude}){(within / pattern.removeprefix('!')).as_posix()}"
 
 
 def _is_marked(folder: Path) -> bool:

@@ -110,18 +110,22 @@ class GateType(StudyType[GateRequest, "Gate", "GateConclusion"]):
 
     def report(self, place: Workplace, study: Gate, found: GateConclusion, request: GateRequest | None) -> StudyReport:
         """The verdicts, with the current state of findings."""
-        del study
-        from hati.document import publish
+        from hati.document import Joined, publish
         from hati.studies.comparison import parse_failing
         from hati.studies.findings import Ruling
         from hati.studies.gate.document import GateJson, gate_document
+        from hati.wiring.comparing import harness_changes
         from hati.wiring.known.benchmarks import stored_reports, unshown_findings
 
         revisions = place.revisions()
         failing = parse_failing((request or GateRequest()).fail_on)
         reported = stored_reports(place.store, found, revisions)
         ruling = Ruling(found, reported, failing, unshown_findings(place.store, found, revisions, reported))
-        return StudyReport(gate_document(ruling, None, check_name(revisions.within)), lambda: publish(ruling, GateJson))
+        changed = harness_changes(place, (study.reference, study.revision))
+        return StudyReport(
+            gate_document(ruling, None, check_name(revisions.within), changed),
+            lambda: publish(Joined(ruling, harness_changed=changed), GateJson),
+        )
 
     def measured_report(
         self, prepared: Prepared[Gate, GateConclusion], request: GateRequest, found: GateConclusion
@@ -131,6 +135,7 @@ class GateType(StudyType[GateRequest, "Gate", "GateConclusion"]):
         from hati.studies.comparison import parse_failing
         from hati.studies.findings import Ruling, report_sentence
         from hati.studies.gate.document import GateJson, gate_document
+        from hati.wiring.comparing import harness_changes
         from hati.wiring.known.benchmarks import mark_reported, record_findings, unshown_findings
         from hati.wiring.screening.stored import recalibration_of
 
@@ -139,9 +144,10 @@ class GateType(StudyType[GateRequest, "Gate", "GateConclusion"]):
         unshown = unshown_findings(store, found, revisions, reported)
         ruling = Ruling(found, reported, parse_failing(request.fail_on), unshown)
         advice = recalibration_of(prepared, datetime.now(UTC))
+        changed = harness_changes(prepared.place, (prepared.study.reference, prepared.study.revision))
         return StudyReport(
-            gate_document(ruling, advice, check_name(revisions.within)),
-            lambda: publish(Joined(ruling, recalibration=advice), GateJson),
+            gate_document(ruling, advice, check_name(revisions.within), changed),
+            lambda: publish(Joined(ruling, recalibration=advice, harness_changed=changed), GateJson),
             _status(ruling),
             spoken=tuple(map(report_sentence, ruling.reports)),
             written=partial(mark_reported, store, found, ruling.reports),

@@ -26,7 +26,10 @@ from hati.core.wording import suggestion
 from hati.wiring.study_types import STATISTIC, GivenFlags, Steps, StudyReport, StudyType
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hati.document import Aside
+    from hati.studies.harness_changes import HarnessChange
     from hati.studies.replay import Replay, Replayed
     from hati.wiring.campaigns import Prepared
     from hati.wiring.stored_studies import StoredStudy
@@ -170,8 +173,9 @@ class ReplayType(StudyType[HistoryRequest, "Replay", "Replayed"]):
 
     def report(self, place: Workplace, study: Replay, found: Replayed, request: HistoryRequest | None) -> StudyReport:
         """The changes, at the requested level."""
-        del place, study
-        return _reported(found, request or HistoryRequest())
+        from hati.wiring.comparing import harness_changes
+
+        return _reported(found, request or HistoryRequest(), harness_changes(place, study.revisions))
 
     def measured_report(
         self, prepared: Prepared[Replay, Replayed], request: HistoryRequest, found: Replayed
@@ -184,17 +188,21 @@ class ReplayType(StudyType[HistoryRequest, "Replay", "Replayed"]):
         from hati.document import Aside
         from hati.studies.findings import findings_of, findings_table
         from hati.studies.replay.document import skipped_text
+        from hati.wiring.comparing import harness_changes
 
         findings = findings_of(prepared.place.store.events())
         further = (Aside("Findings", (findings_table(findings),)),) if findings else ()
-        return replace(_reported(found, request, further), remarks=tuple(map(skipped_text, found.skipped)))
+        changed = harness_changes(prepared.place, prepared.study.revisions)
+        return replace(_reported(found, request, changed, further), remarks=tuple(map(skipped_text, found.skipped)))
 
     def title(self, study: Replay) -> str:
         """Its first and last revision."""
         return f"{study.revisions[0]} to {study.revisions[-1]}"
 
 
-def _reported(found: Replayed, asked: HistoryRequest, further: tuple[Aside, ...] = ()) -> StudyReport:
+def _reported(
+    found: Replayed, asked: HistoryRequest, changed: Sequence[HarnessChange], further: tuple[Aside, ...] = ()
+) -> StudyReport:
     from hati.studies.regression import histories
     from hati.studies.replay.document import replay_document, replay_json
 
@@ -205,4 +213,6 @@ def _reported(found: Replayed, asked: HistoryRequest, further: tuple[Aside, ...]
     spreads = {key: own for key, own in found.spreads.items() if asked.metric in {None, key[1]}}
     chosen = replace(found, series=series, spreads=spreads)
     changes = list(histories(series, asked.alpha, asked.baseline))
-    return StudyReport(replay_document(chosen, changes, further), lambda: replay_json(chosen, changes))
+    document = replay_document(chosen, changes, further)
+    warnings = (*document.warnings, *(each.sentence for each in changed))
+    return StudyReport(replace(document, warnings=warnings), lambda: replay_json(chosen, changes, changed))
