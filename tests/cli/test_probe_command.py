@@ -22,6 +22,7 @@ from hati.probing import Executed, KernelProgram, NotPermittedError, Setting, ex
 from hati.render import to_json
 from hati.store import Selection, open_store
 from hati.studies.probe import (
+    LIBRARY,
     Inputs,
     ProbeConclusion,
     Probed,
@@ -312,6 +313,36 @@ def test_a_given_rate_in_another_unit_is_refused_before_anything_is_measured(
     assert f"cpu.rate is about 400,000 1/ms here: the given one is {times} times that" in err
     assert "[1/" not in err
     assert not Path("store.sqlite").exists()
+
+
+DOMAINS = tuple(dict.fromkeys(each.domain for each in LIBRARY))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        *((domain,) for domain in DOMAINS),
+        *((each.name,) for each in LIBRARY if not each.asks),
+        ("--fit",),
+        ("virt.speed", "--inside", "env"),
+        ("net", "--on", "two=10.0.0.2:7411", "--key", "key"),
+    ],
+)
+def test_a_dry_run_plans_and_touches_nothing(
+    capfd: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    make_key(Path("key"))
+    for name in ("STATE", "CACHE", "RUNTIME"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / "none"))
+    monkeypatch.setattr(experiments, "KernelProgram", None)
+    before = sorted(tmp_path.rglob("*"))
+    found = json.loads(said(capfd, "probe", *words, "--dry-run", "--format", "json")[0])
+    assert found["format"] == "hati-probe-plan-1"
+    assert 0.0 < found["seconds"] == pytest.approx(sum(each["seconds"] for each in found["experiments"]))
+    assert "nothing is measured." in said(capfd, "probe", *words, "--dry-run")[0]
+    assert sorted(tmp_path.rglob("*")) == before
+    said(capfd, "probe", "cpus", "--dry-run", status=2)
 
 
 def test_a_given_cost_of_the_clock_in_another_unit_is_refused(capfd: Capture, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -97,6 +97,18 @@ def on_two_machines(model: str) -> str:
     return model.replace("[here]", "[here, there]") + two
 
 
+def test_a_dry_run_of_a_task_set_has_its_time_and_touches_nothing(hati_here: Hati, tmp_path: Path) -> None:
+    (tmp_path / "work.yaml").write_text(MODEL.replace("count: 5", "count: 30"))
+    before = sorted(tmp_path.rglob("*"))
+    done = hati_here("probe", "run", "work.yaml", "--dry-run", folder=tmp_path)
+    assert done.status == 0, done.err
+    assert "1 machine task set would take about 3 ms; nothing is measured." in " ".join(done.out.split())
+    assert sorted(tmp_path.rglob("*")) == before
+    assert hati_here("probe", "run", "nowhere.yaml", "--dry-run", folder=tmp_path).status == 2
+    (tmp_path / "work.yaml").write_text(MODEL.replace("do: loop", "do: lop"))
+    assert "work.yaml:7" in hati_here("probe", "run", "work.yaml", "--dry-run", folder=tmp_path).err
+
+
 SORT = {"kernel": "sort", "ns_per_unit": 2000.0}
 CHECK = {"demand_ms": 5.0, "error": 0.0, "cv": 0.0}
 

@@ -13,7 +13,8 @@ import pytest
 
 from hati.probing import KernelProgram, Setting, execute, executing
 from hati.probing.accounts import Accounts
-from hati.studies.probe import chosen_experiments
+from hati.studies.probe import LIBRARY, chosen_experiments
+from hati.studies.probe.planning import plan_of
 
 S, MS = 1e9, 1e6
 WHOLE = 4.0
@@ -103,3 +104,17 @@ def test_pairs_of_cpus_do_work_that_fills_a_cores_units(monkeypatch: pytest.Monk
 
 def test_each_window_of_the_clock_is_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     assert plan(monkeypatch, 2).kernels["clock.reading", "clock"] == 8
+
+
+@pytest.mark.parametrize("cpus", [2, 4])
+@pytest.mark.parametrize("scale", [1.0, WHOLE])
+def test_a_dry_run_has_the_seconds_that_are_planned(monkeypatch: pytest.MonkeyPatch, cpus: int, scale: float) -> None:
+    shown = {each.experiment: each.seconds for each in plan_of(chosen_experiments(()), cpus, scale).experiments}
+    found = plan(monkeypatch, cpus, scale).seconds
+    assert shown == {name: pytest.approx(seconds, rel=0.4) for name, seconds in found.items()}
+    assert sum(seconds or 0.0 for seconds in shown.values()) == pytest.approx(sum(found.values()), rel=0.05)
+
+
+def test_every_experiment_of_the_library_has_planned_seconds() -> None:
+    measured = [each for each in LIBRARY if not each.asks]
+    assert all(each.seconds for each in plan_of(measured, 2, 1.0).experiments)

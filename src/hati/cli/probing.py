@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from typer._click import Context
 
     from hati.prediction import LoadCurve, ServiceModel, ServicePrediction
+    from hati.studies.probe.planning import ProbePlanJson
 
 
 _MEASURE = "measure"
@@ -79,6 +80,7 @@ _Reference = Annotated[
     typer.Option("--reference", metavar="MACHINE", help="JSON of `hati probe` there, or its name, for virt.speed."),
 ]
 _DocumentFormat = Annotated[str, format_option(DocumentFormat, "Output format.")]
+_DryRun = Annotated[bool, typer.Option("--dry-run", help="Print what is planned and its time; measure nothing.")]
 ProbeStore = Annotated[
     str | None,
     typer.Option(
@@ -100,6 +102,7 @@ def measure(
     key: _Key = None,
     inside: _Inside = None,
     reference: _Reference = None,
+    dry_run: _DryRun = False,
     store: ProbeStore = None,
     output: Output = STDOUT,
     chosen: _DocumentFormat = DocumentFormat.TEXT,
@@ -118,6 +121,7 @@ def measure(
         missed,
         parse_age,
         parse_given,
+        plan_probe,
         side_of,
     )
     from hati.wiring.probes.task_sets import parse_machines
@@ -134,6 +138,8 @@ def measure(
         inside=() if inside is None else parse_inside(inside),
         reference=None if reference is None else measured_number(side_of(reference, store)[1], "cpu.rate"),
     )
+    if dry_run:
+        return _write_plan(plan_probe(request, say), chosen, output)
     found = measure_probe(request, store, say)
     write_document(probe_document(found), lambda: publish(found, ProbeJson), chosen, output)
     for each in (failed := missed(request, found)):
@@ -141,11 +147,19 @@ def measure(
     return ExitStatus.NOT_MEASURED if failed else ExitStatus.OK
 
 
+def _write_plan(plan: ProbePlanJson, chosen: str, output: str, *, task_set: str = "") -> int:
+    from hati.studies.probe.planning import plan_document
+
+    write_document(plan_document(plan, task_set=task_set), lambda: plan, chosen, output)
+    return ExitStatus.OK
+
+
 def fit(
+    dry_run: _DryRun = False,
     store: ProbeStore = None,
     output: Output = STDOUT,
     chosen: _DocumentFormat = DocumentFormat.TEXT,
-) -> None:
+) -> int:
     """Report whether this machine is fit for benchmarks.
 
     The report has the smallest change that is visible here, and the disturbances with their remedies. `hati probe
@@ -153,11 +167,14 @@ def fit(
     """
     from hati.document import publish
     from hati.studies.probe.document import FitnessJson, fitness_document
-    from hati.wiring.probes.experiments import machine_fitness
+    from hati.wiring.probes.experiments import machine_fitness, plan_fitness
 
     check_output(output)
+    if dry_run:
+        return _write_plan(plan_fitness(say), chosen, output)
     found = machine_fitness(store, say)
     write_document(fitness_document(found), lambda: publish(found, FitnessJson), chosen, output)
+    return ExitStatus.OK
 
 
 _Command = Annotated[
@@ -324,6 +341,7 @@ def run(
     on: _On = None,
     key: _Key = None,
     raw: _Raw = None,
+    dry_run: _DryRun = False,
     output: Output = STDOUT,
     chosen: _RunFormatOption = RunFormat.TEXT,
 ) -> int:
@@ -333,9 +351,12 @@ def run(
     """
     from hati.generate.observations import load_run_json, load_run_table, observation_rows
     from hati.generate.plots import load_run_document
-    from hati.wiring.probes.task_sets import parse_machines, run_task_set
+    from hati.wiring.probes.task_sets import parse_machines, plan_task_set, run_task_set
 
     check_output(output, file)
+    if dry_run:
+        task_set, plan = plan_task_set(file, given, parse_machines(on or (), key))
+        return _write_plan(plan, chosen, output, task_set=task_set.name)
     done = run_task_set(file, datetime.now(UTC), say, given, parse_machines(on or (), key))
     published = load_run_json(done.task_set.name, str(done.folder), done.observations, done.problem, done.warnings)
     if raw is not None:

@@ -536,6 +536,7 @@ _PUBLISHING = (
     "studies.measurement",
     "studies.paired.document",
     "studies.probe.document",
+    "studies.probe.planning",
     "studies.regression.document",
     "studies.replay.document",
     "studies.screening.values",

@@ -56,6 +56,7 @@ from hati.studies.probe import (
     unfit_warning,
     validate_given,
 )
+from hati.studies.probe.planning import ProbePlanJson, plan_of
 from hati.subject import instruction_counter, this_machine
 from hati.wiring.probes import virtual
 from hati.wiring.probes.links import link_experiments
@@ -101,6 +102,9 @@ class ProbeRequest(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.inside and self.reference is not None:
             raise InputError("--inside and --reference are two comparisons", fix="measure one after the other")
+
+
+_FITNESS = ProbeRequest(names=EXPERIMENTS, quick=True, age=0.0)
 
 
 def default_store() -> str:
@@ -196,18 +200,7 @@ def measure_probe(request: ProbeRequest, place: str | None, announce: Callable[[
             that is missing or read-only.
         MeasurementError: where nothing could be measured, or a result not stored.
     """
-    extra = added_experiments(announce)
-    links = link_experiments(request.machines)
-    for link in links.values():
-        _checked(_library(extra), link)
-    extra |= links | _compared(request)
-    experiments = chosen_experiments(request.names, request.given, _library(extra))
-    if unused := links.keys() - {each.name for each in experiments}:
-        raise InputError(f"--on is of links, and {min(unused)} is not measured", fix="name the domain net")
-    if (request.inside or request.reference) and virtual.NAME not in {each.name for each in experiments}:
-        raise InputError(f"--inside and --reference are of {virtual.NAME}", fix="name the domain virt")
-    if not request.folder.is_dir() or not os.access(request.folder, os.W_OK):
-        raise InputError(f"{request.folder} is not a folder that can be written", fix="name another one by --folder")
+    extra, experiments = _chosen(request, announce)
     needed = {name for each in experiments if not each.asks for name in each.inputs}
     if checked := {name: value for name, value in request.given.items() if name in needed & CHECKED}:
         validate_here(KernelProgram(), checked)
@@ -222,6 +215,40 @@ def measure_probe(request: ProbeRequest, place: str | None, announce: Callable[[
         first = next((each for each in probed if each.experiment not in asking), probed[0])
         raise MeasurementError(f"nothing was measured: {first.experiment}: {first.refused}")
     return ProbeConclusion(machine.name, machine.fingerprint, probed)
+
+
+def plan_probe(request: ProbeRequest, announce: Callable[[str], None]) -> ProbePlanJson:
+    """The experiments that ``measure_probe`` would measure, and their planned time; nothing is touched.
+
+    Raises:
+        InputError: as ``measure_probe``, but for a given input that is not this machine's.
+    """
+    experiments = _chosen(request, announce)[1]
+    return plan_of(experiments, len(os.sched_getaffinity(0)), _QUICK if request.quick else _WHOLE)
+
+
+def plan_fitness(announce: Callable[[str], None]) -> ProbePlanJson:
+    """The experiments of ``machine_fitness``, and their planned time; nothing is touched."""
+    return plan_probe(_FITNESS, announce)
+
+
+def _chosen(
+    request: ProbeRequest, announce: Callable[[str], None]
+) -> tuple[dict[str, AddedExperiment], tuple[Experiment, ...]]:
+    """The experiments that are not the library's own, by their names, and all that are measured, in order."""
+    extra = added_experiments(announce)
+    links = link_experiments(request.machines)
+    for link in links.values():
+        _checked(_library(extra), link)
+    extra |= links | _compared(request)
+    experiments = chosen_experiments(request.names, request.given, _library(extra))
+    if unused := links.keys() - {each.name for each in experiments}:
+        raise InputError(f"--on is of links, and {min(unused)} is not measured", fix="name the domain net")
+    if (request.inside or request.reference) and virtual.NAME not in {each.name for each in experiments}:
+        raise InputError(f"--inside and --reference are of {virtual.NAME}", fix="name the domain virt")
+    if not request.folder.is_dir() or not os.access(request.folder, os.W_OK):
+        raise InputError(f"{request.folder} is not a folder that can be written", fix="name another one by --folder")
+    return extra, experiments
 
 
 def missed(request: ProbeRequest, found: ProbeConclusion) -> tuple[Probed, ...]:
@@ -241,7 +268,7 @@ def _compared(request: ProbeRequest) -> dict[str, AddedExperiment]:
 
 def machine_fitness(place: str | None, announce: Callable[[str], None]) -> Fitness:
     """Whether benchmarks can be measured on this machine as it is now; no stored result is reused."""
-    found = measure_probe(ProbeRequest(names=EXPERIMENTS, quick=True, age=0.0), place, announce)
+    found = measure_probe(_FITNESS, place, announce)
     return fitness(found, read_conditions(), instruction_counter())
 
 

@@ -43,12 +43,14 @@ from hati.generate import (
     Kernel,
     LoadObservations,
     TaskSet,
+    load_program,
     parse_task_set,
     tasks_of,
     yaml_place,
 )
 from hati.generate.tasks import TaskAttributes
 from hati.packages import added, called, load_entry
+from hati.studies.probe.planning import ProbePlanJson, plan_of_task_set
 from hati.subject import make_own, remedy, this_machine
 from hati.whole_files import replace_file
 
@@ -260,9 +262,7 @@ def run_task_set(
         MeasurementError: where nothing was observed.
     """
     task_set = read_task_set(file)
-    for name in machines:
-        if name not in task_set.machines:
-            raise InputError(f"{file} has no machine {name!r}", fix=suggestion(name, task_set.machines))
+    _validate_machines(task_set, file, machines)
     folder = _folder(file.parent, f"{now:%Y-%m-%dT%H%M%S}-{quote(file.stem, safe='')}")
     (folder / "task-set.yaml").write_bytes(file.read_bytes())
     kernels = _kernels(task_set)
@@ -288,6 +288,29 @@ def run_task_set(
         except LoadInterruption as interruption:
             found, problem = interruption.observations, INTERRUPTED
     return LoadRun(task_set, folder, found, problem, warnings)
+
+
+def plan_task_set(
+    file: Path, given: Path | None = None, machines: Mapping[str, RemoteMachine] = MappingProxyType({})
+) -> tuple[TaskSet, ProbePlanJson]:
+    """The task set of a file, and its planned time; its inputs are checked as by ``run_task_set``, nothing is touched.
+
+    Raises:
+        InputError: as ``run_task_set``, but for C that cannot be compiled.
+    """
+    task_set = read_task_set(file)
+    _validate_machines(task_set, file, machines)
+    if given is not None:
+        calibration = read_calibration(given)
+        for role in task_set.roles:
+            load_program(task_set, role, calibration)
+    return task_set, plan_of_task_set(task_set)
+
+
+def _validate_machines(task_set: TaskSet, file: Path, machines: Mapping[str, RemoteMachine]) -> None:
+    for name in machines:
+        if name not in task_set.machines:
+            raise InputError(f"{file} has no machine {name!r}", fix=suggestion(name, task_set.machines))
 
 
 def _together(task_set: TaskSet, machines: Mapping[str, RemoteMachine]) -> Iterator[str]:

@@ -1,0 +1,120 @@
+"""Dry runs: the experiments that would be measured, or the parts of a task set, with their planned time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from hati.core.wording import counted
+from hati.document.document import Cell, Document, Shown, Table, columns_of, duration
+from hati.generate import TaskSet
+from hati.generate.planned_time import PlannedTime, planned_times
+from hati.studies.probe.library import Experiment
+
+_SECONDS = {
+    "clock.reading": 2.0,
+    "cpu.work": 3.0,
+    "cpu.usable": 3.0,
+    "cpu.limit": 3.0,
+    "cpu.pair": 1.3,
+    "cpu.frequency": 2.4,
+    "cpu.siblings": 1.7,
+    "noise.repetition": 4.0,
+    "sched.timeslice": 3.0,
+    "sched.round_robin": 2.4,
+    "sched.demand": 6.0,
+    "sched.wakeups": 0.5,
+    "sched.switching": 0.6,
+    "sched.weights": 1.7,
+    "sched.rt_reserve": 3.2,
+    "sched.balance": 2.4,
+    "virt.speed": 9.0,
+    "virt.steal": 1.2,
+    "mem.levels": 4.0,
+    "mem.stream": 2.0,
+    "disk.file": 1.0,
+    "net.loopback": 1.0,
+}
+"""What experiments of the library take with --quick."""
+_LINK = 6.0
+_GAPS, _MOST_CPUS = 2.0, 4
+
+
+class PlannedPart(Struct, frozen=True):
+    """An experiment, or a machine task set of a task set with its machine as ``title``.
+
+    ``seconds`` is None where the time is not known before; ``note`` says then what is.
+    """
+
+    experiment: str
+    title: str
+    seconds: float | None
+    note: str = ""
+
+
+class ProbePlanJson(Struct, frozen=True, tag_field="format", tag="hati-probe-plan-1"):
+    """What would be measured, and the seconds that are known of it; machine task sets run at the same time."""
+
+    seconds: float
+    experiments: list[PlannedPart]
+
+
+def plan_of(experiments: Sequence[Experiment], cpus: int, scale: float) -> ProbePlanJson:
+    """The plan of experiments on a number of CPUs; ``scale`` multiplies durations, and is 1 with --quick."""
+    planned = [_planned(each, cpus, scale) for each in experiments if not each.asks]
+    return ProbePlanJson(sum(each.seconds or 0.0 for each in planned), planned)
+
+
+def _planned(experiment: Experiment, cpus: int, scale: float) -> PlannedPart:
+    seconds = _SECONDS.get(experiment.name)
+    if experiment.name == "noise.gaps":
+        seconds = _GAPS * min(cpus, _MOST_CPUS)
+    elif seconds is None and experiment.method.startswith("remote-"):
+        seconds = _LINK
+    if seconds is None:
+        return PlannedPart(experiment.name, experiment.title, None, "not known before")
+    return PlannedPart(experiment.name, experiment.title, scale * seconds)
+
+
+def plan_of_task_set(task_set: TaskSet) -> ProbePlanJson:
+    """The plan of a task set: the time of each machine task set, without contention."""
+    times = list(planned_times(task_set))
+    least = max(0.0 if time is None else time.least for _, time in times)
+    return ProbePlanJson(least, [_part(role.name, role.machine, time) for role, time in times])
+
+
+def _part(name: str, machine: str, time: PlannedTime | None) -> PlannedPart:
+    if time is None:
+        return PlannedPart(name, machine, None, "until the others end")
+    if time.least == time.most:
+        return PlannedPart(name, machine, time.least)
+    least = f"at least {duration(time.least)}" if time.least else "not known before"
+    most = "" if math.isinf(time.most) else f", at most {duration(time.most)}"
+    return PlannedPart(name, machine, None, f"{least}{most}")
+
+
+_REUSED = "Results that are reused (`--max-age`; never with `--fit`) take no time."
+_TASK_SET = (
+    "Without contention, compilation and, where this machine has none yet, a calibration of some 10 s. A load that has "
+    "not ended within ten minutes is stopped."
+)
+
+
+def plan_document(plan: ProbePlanJson, *, task_set: str = "") -> Document:
+    """What would be measured; ``task_set`` is the name of the task set if it is one."""
+    columns = columns_of("machine task set | machine | > time" if task_set else "experiment | title | > time")
+    rows = tuple((each.experiment, each.title, _time(each)) for each in plan.experiments)
+    table = Table(task_set or "Experiments", columns, rows, (_TASK_SET if task_set else _REUSED,))
+    known = all(each.seconds is not None or each.note == "until the others end" for each in plan.experiments)
+    what = counted(len(rows), "machine task set" if task_set else "experiment")
+    least = (
+        f"{'about' if known else 'at least'} {duration(plan.seconds)}" if plan.seconds else "a time not known before"
+    )
+    answer = f"{what} would take {least}; nothing is measured."
+    return Document("Dry run", answer, sections=(table,))
+
+
+def _time(each: PlannedPart) -> Cell:
+    return Shown(each.note if each.seconds is None else f"about {duration(each.seconds)}", each.seconds)
