@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from io import BytesIO, StringIO, TextIOWrapper
 
 import pytest
@@ -40,6 +41,14 @@ TABLE = Table(
 @pytest.mark.parametrize("name", TEXTS)
 def test_texts_are_exactly_as_they_were(name: str) -> None:
     assert TEXTS[name]() == (FOLDER / name).read_text(encoding="utf-8")
+
+
+def test_text_without_styles_is_written_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rich's rendering of many rows takes longer than all else; with styles, only the rule differs."""
+    styled = StringIO()
+    print_table(TABLE, Console(file=styled, width=80, force_terminal=True, color_system="standard"))
+    monkeypatch.setattr(Console, "print", None)
+    assert table_text(TABLE) == re.sub("\x1b\\[[0-9;]*m", "", styled.getvalue()).replace("─", "-")
 
 
 @pytest.mark.parametrize("name", ["sqlite.txt", "raw.txt", "incomplete.txt", "empty.txt", "options.txt"])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -79,3 +82,10 @@ def test_sizes_agree_within_what_the_screening_told_of_them(
     told: ScreenedSize, now: EffectContrast, same: bool
 ) -> None:
     assert agree(told, now, relevant=0.01) is same
+
+
+def test_a_validation_is_shown_without_what_is_slow_to_load() -> None:
+    rooms = "hati.studies.validation.screened, hati.studies.validation.rivals"
+    script = f"import sys, {rooms}; print('scipy.linalg' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

@@ -114,7 +114,9 @@ def visible(text: str) -> str:
     >>> visible("line\nbreak")
     'line\\nbreak'
     """
-    return "".join(c if c == " " or c.isprintable() else _escaped(c) for c in text)
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else _escaped(c) for c in text)
 
 
 def _escaped(character: str) -> str:

@@ -74,7 +74,11 @@ def _text(draw: Callable[[Console], None]) -> str:
 
 
 def _print(lines: Lines, console: Console) -> None:
-    console.print(Text("\n").join(lines), soft_wrap=True)
+    if console.color_system is None:  # without styles, Rich's rendering would take longer than all else
+        console.file.write("".join(f"{line.plain}\n" for line in lines))
+        console.file.flush()
+    else:
+        console.print(Text("\n").join(lines), soft_wrap=True)
 
 
 def _is_unicode(console: Console) -> bool:

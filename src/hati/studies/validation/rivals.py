@@ -10,7 +10,6 @@ from math import isinf, log, prod
 
 import numpy as np
 from msgspec import Struct
-from scipy.linalg import block_diag
 
 from hati.core import Configuration, FloatArray, InputError, Setting, generator
 from hati.design.coding import Levels, Model, levels
@@ -205,6 +204,8 @@ def follow_up(
     Raises:
         InputError: if too few configurations are left to measure.
     """
+    from scipy.linalg import block_diag  # slow to load
+
     random = generator(seed, stage)
     every = candidate_configurations(space, involved(models, question), random)
     candidates = _left(every, runs, space, repeats)

@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
-from scipy.linalg import block_diag
 
 from hati.core import Configuration, Evidence, FloatArray, InputError, Metric, conversion
 from hati.design.coding import Levels, Model, levels
@@ -92,6 +91,8 @@ class Runs(Struct, frozen=True, eq=False):
 
     def followed_by(self, later: Runs) -> Runs:
         """These runs and those of a later period."""
+        from scipy.linalg import block_diag  # slow to load
+
         return Runs(
             np.concatenate([self.levels, later.levels]),
             np.concatenate([self.values, later.values]),
