@@ -118,7 +118,7 @@ def _be_the_program(asked: dict[str, object]) -> NoReturn:
     os.chdir(str(asked["folder"]))
     os.environ.clear()
     os.environ.update(asked["environment"])
-    sys.path[1:1] = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path not in sys.path]
+    sys.path[1:1] = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path not in ("", *sys.path)]
     sources = [(os.devnull, os.O_RDONLY)]
     sources += [(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) for path in asked["streams"]]
     for number, (path, flags) in enumerate(sources):
