@@ -36,7 +36,7 @@ from hati.studies.validation import (
     screened_runs,
 )
 from hati.studies.validation.confirmed_effects import confirmed_effects
-from hati.studies.validation.document import validation_answer
+from hati.studies.validation.document import validation_answer, validation_tables
 from hati.studies.validation.screened import Runs
 from hati.testing import FakeEngine, MemoryStore
 
@@ -182,6 +182,13 @@ def test_before_a_run_nothing_is_said_of_predictions() -> None:
     assert found.prediction is not None
     assert found.prediction.p_value is None
     assert found.assumptions[0].result is Result.UNDECIDED
+
+
+def test_a_table_without_effects_says_that_none_is_important() -> None:
+    found = confirming("nested", screened("nested", 40, 0.0, np.random.default_rng(1))).conclude(Evidence())
+    assert validation_tables(found)[-1].notes == ()
+    [table] = validation_tables(replace(found, effects=(), assumptions=()))
+    assert (table.rows, table.notes) == ((), ("No effect is important, by the screening or by all runs.",))
 
 
 def test_what_the_space_cannot_tell_apart_is_named() -> None:

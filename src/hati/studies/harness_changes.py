@@ -21,5 +21,5 @@ class HarnessChange(Struct, frozen=True):
         """A warning that a difference may be that of the benchmark."""
         return (
             f"the benchmark changed too between {self.before} and {self.after}: {listed(self.files, _NAMED)}; "
-            "a difference of times there may come from the benchmark, and not from the subject"
+            "a difference there may come from the benchmark, and not from the subject"
         )

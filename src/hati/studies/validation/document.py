@@ -217,10 +217,12 @@ def _effects_table(conclusion: ValidationConclusion) -> Table:
     if any(effect.sum_of_squares is not None for effect in conclusion.effects):
         return _estimated_table(conclusion)
     shown = [effect for effect in conclusion.effects if effect.important or effect.screened]
+    rows = (*(_row(effect) for effect in shown), *_unsized(conclusion))
     return Table(
         f"Effects on {conclusion.metric.name}",
         (Column("effect of"), Column("change", "%", Align.RIGHT), Column("verdict")),
-        (*(_row(effect) for effect in shown), *_unsized(conclusion)),
+        rows,
+        () if rows else ("No effect is important, by the screening or by all runs.",),
     )
 
 
