@@ -94,7 +94,8 @@ def test_requests_that_are_too_rare_are_named(model: Path, hati_here: Hati) -> N
     model.write_text(model.read_text().replace("0.05", "0.0001"))
     done = hati_here("predict", "model.toml", "--requests", "100")
     assert done.status == 2
-    assert "fewer than 10 requests to 'report' of 'users'; simulate more than 100 requests: --requests N" in done.err
+    assert "fewer than 10 requests to 'report' of 'users'; simulate more than 100 requests, such as by" in done.err
+    assert done.err.rstrip().endswith("--requests 3000"), "as if each replication had one of them"
 
 
 def test_a_simulation_needs_its_extra(model: Path, hati_here: Hati, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,6 +46,8 @@ _WARM_UP = 0.25
 _DRAWN = 512
 _FEWEST = 10
 """The fewest requests of a type in each replication."""
+_ENOUGH = 25.0
+"""The mean number of requests of which ten replications hardly ever have one with fewer than ten."""
 
 
 class Replications(Struct, frozen=True):
@@ -88,12 +90,15 @@ def simulate(
         _Replication(flows, simpy.Environment(), own).counted(replications.requests)
         for own in generator.spawn(replications.number)
     ]
-    for position, each in enumerate(flows.types):
-        if min(len(one.responses[position]) for one in found) < _FEWEST:
-            raise InputError(
-                f"a replication has fewer than {_FEWEST} requests to {each.component!r} of {each.workload.name!r}",
-                fix=f"simulate more than {replications.requests:,} requests: --requests N",
-            )
+    counts = np.array([[len(times) for times in one.responses] for one in found])
+    if counts.min() < _FEWEST:
+        rarest = flows.types[int(counts.mean(axis=0).argmin())]
+        enough = replications.requests * _ENOUGH / max(1.0, counts.mean(axis=0).min())
+        raise InputError(
+            f"a replication has fewer than {_FEWEST} requests to {rarest.component!r} of {rarest.workload.name!r}",
+            fix=f"simulate more than {replications.requests:,} requests, such as by "
+            f"--requests {math.ceil(enough / 1000.0) * 1000}",
+        )
     return _prediction(flows, found, reason + _shortness(flows, replications.requests))
 
 
