@@ -11,14 +11,13 @@ from hati.core import FloatArray, replace
 from hati.stats.distributions import f_above, normal_quantiles
 from hati.stats.linear_models import Index, LeastSquares, within_residuals, without_blocks
 from hati.stats.selection import EXACT, LEVEL, Steps, significant_steps
-from hati.stats.terms import ModelTerms, spanned
+from hati.stats.terms import LEAST_LEFT, ModelTerms, spanned
 
 _PART = 0.08
 FEWEST_SUSPECTED, _MOST_RUNS = 12, 512
 """The sizes of studies that are searched: with fewer runs nothing is left to compare one with, with more a single run
 matters little."""
 _MOST_SUSPECT = 12
-_LEAST_LEFT = 3
 
 
 class Suspects(Struct, frozen=True, eq=False):
@@ -79,7 +78,7 @@ def _significant(terms: ModelTerms, values: FloatArray, fit: Steps, smallest: fl
         coefficients = inverse @ values
         residual = values - matrix @ coefficients
         spare = count - int(np.linalg.matrix_rank(matrix))
-        if spare < _LEAST_LEFT:
+        if spare < LEAST_LEFT:
             break
         own = slice(-len(runs), None)
         variance = max(float(residual @ residual), smallest) / spare

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from hati.core import FloatArray
 from hati.stats.distributions import f_above
-from hati.stats.terms import ModelTerms, Term, added_bases
+from hati.stats.terms import LEAST_LEFT, ModelTerms, Term, added_bases
 
 _LAMBDA = 0.5
 """P-values above this are attributed to true null hypotheses."""
@@ -179,7 +179,6 @@ def _parents(members: Sequence[Term]) -> set[int]:
 PERMUTATIONS = 999
 _SPARE = 0.25
 """All main effects are in the model together where they leave this part of the runs to the residuals."""
-_LEAST_LEFT = 3
 _MOST = 0.5
 _EXACT = 1e-14
 
@@ -278,7 +277,7 @@ def runs_for_all(parameters: int) -> int:
     >>> runs_for_all(15)
     20
     """
-    return max(parameters + _LEAST_LEFT, math.ceil(parameters / (1.0 - _SPARE)))
+    return max(parameters + LEAST_LEFT, math.ceil(parameters / (1.0 - _SPARE)))
 
 
 def _unsought(terms: ModelTerms, found: Sequence[Term], rank: int) -> tuple[Term, ...]:
@@ -302,7 +301,7 @@ def _tests(
         inside = term in within
         added = _given_others(terms, term, model, given_all[term]) if inside else beyond[term]
         left = terms.runs - basis.shape[1] - (0 if inside else added.shape[1])
-        if added.shape[1] and left >= _LEAST_LEFT:
+        if added.shape[1] and left >= LEAST_LEFT:
             tests.append(_Test(term, added, inside, weights[term]))
     return tests
 

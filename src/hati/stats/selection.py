@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hati.core import FloatArray
 from hati.stats.distributions import f_above
-from hati.stats.terms import Alike, ModelTerms, Term, added_basis, alike, spanned
+from hati.stats.terms import LEAST_LEFT, Alike, ModelTerms, Term, added_basis, alike, spanned
 
 _MOST = 0.5
 """The largest number of a model's parameters per run: AICc's correction assumes few candidates."""
@@ -148,7 +148,6 @@ def _criteria(residual: FloatArray, runs: int, parameters: NDArray[np.intp]) -> 
 LEVEL = 0.01
 """The level of a step, corrected for all its candidates."""
 _MOST_TERMS = 40
-_LEAST_LEFT = 3
 EXACT = 1e-12
 """The fraction of the sum of squares below which a residual is rounding."""
 
@@ -215,7 +214,7 @@ def significant_steps(
         model.add(columns[place])
         if place < len(every):
             open_[: len(every)] |= terms.children[place]
-        if count - model.parameters < _LEAST_LEFT:
+        if count - model.parameters < LEAST_LEFT:
             break
         steps.append(_Step(place, model.parameters, model.left))
     last = _last_significant(steps, count, len(columns), smallest)

@@ -26,6 +26,9 @@ Term = tuple[int, ...]
 ALIAS_ORDER = 3
 """Aliases are listed up to this order."""
 
+LEAST_LEFT = 3
+"""The degrees of freedom that a fit leaves to the residuals at least, where these estimate the noise."""
+
 _MANY_EFFECTS = 20_000
 _MANY_RUNS = 1024
 

@@ -14,9 +14,9 @@ from hati.document.document import Shown, Table, change_number, change_range, co
 from hati.document.publishing import Interval, Of, Settings
 from hati.space import assignment_text
 from hati.space.constraint import literal_text, name_text
+from hati.stats.terms import LEAST_LEFT
 from hati.studies.screening import DominatingOption, FlipEvidence, FlipVerdict, RobustFit, ScreeningConclusion
 from hati.studies.screening.conclusion import DOMINATING, Narrowing
-from hati.studies.screening.planning.models import LEAST_LEFT
 
 
 def conditional_table(conclusion: ScreeningConclusion) -> Table | None:

@@ -13,7 +13,7 @@ from hati.core import FloatArray, replace
 from hati.design.information import Identified
 from hati.stats import ModelTerms, Term, detectable_contrast, holm, step_down
 from hati.stats.distributions import f_above
-from hati.stats.terms import added_basis, spanned
+from hati.stats.terms import LEAST_LEFT, added_basis, spanned
 from hati.studies.screening.changes import EffectContrast
 from hati.studies.screening.model import ModelFit
 from hati.studies.screening.population import ValidPopulation
@@ -93,7 +93,6 @@ def _explained(fit: ModelFit, columns: FloatArray, term: Term) -> tuple[float, i
     return float(own @ np.linalg.solve(fit.inverse[np.ix_(place, place)], own)), len(place)
 
 
-_LEAST_LEFT = 3
 _ALIKE = 2.0
 
 
@@ -166,7 +165,7 @@ def judging_terms(known: Identified, runs: Runs, important: Sequence[Term]) -> t
     own = [term for term in important if term in known.terms]
     whole = tuple(dict.fromkeys([*(term for term in known.terms if len(term) == 1), *own]))
     rank = model_columns(known, runs).basis(whole).shape[1]
-    return whole if len(runs) - rank >= _LEAST_LEFT else tuple(own)
+    return whole if len(runs) - rank >= LEAST_LEFT else tuple(own)
 
 
 def confirmed_effects(

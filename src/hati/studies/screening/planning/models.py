@@ -47,6 +47,7 @@ from hati.stats import (
     step_critical,
 )
 from hati.stats.distributions import t_cdf
+from hati.stats.terms import LEAST_LEFT
 from hati.studies.screening.contrasts import FEWEST_CONTRASTS
 from hati.studies.screening.planning.fractions import Choice
 from hati.studies.screening.runs import configurations_are_units
@@ -61,7 +62,6 @@ PARTIAL = "partial"
 """A design of earlier runs, used if the budget that is left does not suffice for another design."""
 PER_PARAMETER = 4
 """The configurations per main-effect parameter, if the budget allows."""
-LEAST_LEFT = 3
 _STARTS = 8
 _TWO_LEVEL = 2
 _FEWEST_BALANCED = 2
