@@ -399,7 +399,7 @@ def test_a_command_is_the_last_thing_that_an_answer_says(whole: ScreeningConclus
     advice = RecommendationConclusion("r", "s", "x", metric, start, (), False, 5, 10, 10, 0, (), 1.0, ())
     said = screening_document(replace(whole, dominating=dominating), advice).answer
     assert "Nothing to set" in said
-    assert said.endswith(f"--set synchronous=FULL --budget {whole.done}")
+    assert said.endswith(f"--set synchronous=FULL --budget {whole.done}`.")
 
 
 def test_the_settings_of_a_change_at_a_setting_are_explained_if_the_option_has_more_than_two(

@@ -458,6 +458,6 @@ def test_a_fraction_is_judged_by_its_lack_of_fit_where_the_effects_that_it_does_
     found = concluded(screening(16, 96), multiplying({"a": 2.0, **words}))
     assert found.judged_by is Noise.LACK_OF_FIT
     assert found.important_or_aliased == ("a",)
-    assert any("without a fraction has no such bias" in warning for warning in found.warnings)
+    assert any("a screening without a fraction (`--fresh`) has no such bias" in warning for warning in found.warnings)
     full = concluded(screening(4, 32), multiplying(dict.fromkeys(("a", "b", "ab", "abc", "abcd", "bcd", "cd"), 0.4)))
     assert full.judged_by is Noise.PURE_ERROR

@@ -23,6 +23,6 @@ def measured(metrics: tuple[Metric, ...]) -> Replayed:
 
 def test_a_chosen_metric_has_the_only_tables_over_the_configurations() -> None:
     found = measured((Metric("wall", "s"), Metric("cpu", "s")))
-    sections = _reported(found, HistoryRequest(metric="cpu")).document.sections
+    sections = _reported(found, HistoryRequest(metric="cpu"), ()).document.sections
     titles = [each.title for each in sections if isinstance(each, Table)]
     assert [title for title in titles if "over the configurations" in title] == ["cpu of main over the configurations"]
