@@ -113,7 +113,8 @@ def test_the_command_that_is_shown_keeps_an_option_whose_name_has_a_blank_or_a_c
     (server / "hati.toml").write_text(toml)
     done = hati_here("screen", ".", "--budget", "64", "--set", "trace all=on", "--set", "`log,more`=off")
     assert done.status == 0, done.err
-    command = shlex.split(" ".join(done.out.split()).partition("screen the rest: hati ")[2])
+    said = " ".join(done.out.split()).partition("screen the rest: `hati ")[2]
+    command = shlex.split(said.partition("`.")[0])
     assert command[:4] == ["screen", "--metric", "tps", "--set"]
     assert sorted(command[4:-2:2]) == ["`log,more`=off", "jit=off", "trace all=on"]
     rest = hati_here(*command, "--format", "json")
