@@ -240,7 +240,7 @@ def test_a_revision_that_does_not_work_is_not_measured(tmp_path: Path, hati_here
         (("check", "HEAD", "--alpha", "0"), "alpha is a probability"),
         (("check", "HEAD", "--alpha", "two"), "is not a percentage"),
         (("check", "HEAD", "--margin", "100%"), "is not a percentage"),
-        (("check", "HEAD", "--budget", "3"), "3 runs cannot decide"),
+        (("check", "HEAD", "--budget", "3"), "9 are the fewest that can decide at 1 %; give --budget 18 or more"),
         (("check", "HEAD", "--budget", "soon"), "is not a valid budget"),
         (("check", "HEAD", "--fail-on", "sloer"), "is not a verdict that can fail"),
         (("check", "HEAD", "--benchmark", "none"), "there is no benchmark 'none'"),
