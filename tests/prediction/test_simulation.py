@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from hati.core import InputError
 from hati.prediction import (
     EXPONENTIAL,
     ClosedWorkload,
@@ -20,6 +23,7 @@ from hati.prediction import (
     ServiceModel,
     predict,
     simulate,
+    simulation,
 )
 
 FCFS, PS = Scheduling.FCFS, Scheduling.PS
@@ -126,3 +130,21 @@ def test_quantiles_are_those_of_the_closed_form() -> None:
 def test_a_seed_gives_the_same_values() -> None:
     first, again = (pairs(routed(), 11, Replications(2, 50)) for _ in range(2))
     assert first == again
+
+
+def test_the_type_with_too_few_requests_is_named_with_a_number_that_is_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first type has 8 in one replication and 60 in the others, the second 15 in each: the rarest on average."""
+    model = ServiceModel(
+        (Resource("cpu", FCFS),),
+        tuple(Component(name, (Demand("cpu", 0.1),)) for name in ("uneven", "even")),
+        (OpenWorkload("w", 1.0, (("uneven", 0.5), ("even", 0.5))),),
+    )
+    uneven = iter([8, *[60] * 9])
+    monkeypatch.setattr(
+        simulation._Replication,
+        "counted",
+        lambda *_: SimpleNamespace(responses=(np.ones(next(uneven)), np.ones(15))),
+    )
+    with pytest.raises(InputError, match="'uneven'") as caught:
+        simulate(model, np.random.default_rng(1), Replications(10, 2_000), "a test")
+    assert caught.value.fix == "simulate more than 2,000 requests, such as by --requests 4000"

@@ -92,8 +92,9 @@ def simulate(
     ]
     counts = np.array([[len(times) for times in one.responses] for one in found])
     if counts.min() < _FEWEST:
-        rarest = flows.types[int(counts.mean(axis=0).argmin())]
-        enough = replications.requests * _ENOUGH / max(1.0, counts.mean(axis=0).min())
+        number = int(counts.min(axis=0).argmin())
+        rarest, seen = flows.types[number], max(1.0, float(counts[:, number].mean()))
+        enough = replications.requests * max(2.0, _ENOUGH / seen)
         raise InputError(
             f"a replication has fewer than {_FEWEST} requests to {rarest.component!r} of {rarest.workload.name!r}",
             fix=f"simulate more than {replications.requests:,} requests, such as by "
