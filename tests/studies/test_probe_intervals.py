@@ -11,9 +11,11 @@ from simulated_gaps import raw_of
 from hati.stats import proportion
 from hati.studies.probe import ProbeVerdict, Property
 from hati.studies.probe.intervals import (
+    Total,
     effective_number,
     median_property,
     median_ratio_property,
+    number_of_events,
     rate_property,
     series_quantile_interval,
     total_of_events,
@@ -132,21 +134,40 @@ WEIGHTS = {
     "uniform": lambda rng, count: rng.uniform(0.2, 1.8, count),
     "exponential": lambda rng, count: rng.exponential(1.0, count),
     "lognormal": lambda rng, count: rng.lognormal(-0.5, 1.0, count),
+    "heavy": lambda rng, count: rng.lognormal(-2.0, 2.0, count),
 }
 
 
-@pytest.mark.parametrize("expected", [5.0, 8.0, 12.0, 20.0])
+def total_of(rng: np.random.Generator, weights: np.ndarray) -> Total:
+    parts = np.bincount(rng.integers(0, 20, weights.size), weights, minlength=20).astype(float)[None, :]
+    return total_of_events(parts, weights, 1.0)
+
+
+def coverage_of_enough(weights: Callable[[np.random.Generator, int], np.ndarray], expected: float) -> float:
+    """The coverage of the totals of 2,000 windows that have enough events, of a mean weight of 1."""
+    rng = np.random.default_rng(5)
+    found = [total_of(rng, weights(rng, int(rng.poisson(expected)))) for _ in range(TRIALS)]
+    enough = [each for each in found if each.events and not each.has_too_few]
+    assert len(enough) > TRIALS / 2
+    return sum(within(each.interval(), expected) for each in enough) / len(enough)
+
+
+@pytest.mark.parametrize("expected", [5.0, 8.0, 12.0, 20.0, 50.0])
 @pytest.mark.parametrize("weights", WEIGHTS)
 def test_totals_of_enough_events_are_covered(weights: str, expected: float) -> None:
-    rng, enough, covered = np.random.default_rng(5), 0, 0
-    for _ in range(TRIALS):
-        own = WEIGHTS[weights](rng, rng.poisson(expected))
-        parts = np.bincount(rng.integers(0, 20, own.size), own, minlength=20).astype(float)[None, :]
-        found = total_of_events(parts, own, 1.0)
-        if found.events and not found.has_too_few:
-            enough, covered = enough + 1, covered + within(found.interval(), expected)
-    assert enough > TRIALS / 2
-    assert covered >= 0.95 * enough
+    assert coverage_of_enough(WEIGHTS[weights], expected) >= 0.95
+
+
+@pytest.mark.parametrize(
+    ("expected", "least"), [(5.0, 0.95), (8.0, 0.95), (12.0, 0.95), (20.0, 0.92), (30.0, 0.86), (50.0, 0.91)]
+)
+def test_totals_with_rare_heavy_events_are_covered_as_stated(expected: float, least: float) -> None:
+    """5 % of the events weigh 19 times as much as the others: many windows of 20 to 50 show none of them."""
+
+    def weights(rng: np.random.Generator, count: int) -> np.ndarray:
+        return np.where(rng.random(count) < 0.05, 10.0, 10.0 / 19.0)
+
+    assert coverage_of_enough(weights, expected) >= least
 
 
 @pytest.mark.parametrize("expected", [0.5, 1.0, 2.0, 3.0, 5.0])
@@ -156,7 +177,7 @@ def test_counts_of_events_are_covered_however_few(expected: float) -> None:
     for _ in range(TRIALS):
         count = int(rng.poisson(expected))
         parts = np.bincount(rng.integers(0, 20, count), minlength=20).astype(float)[None, :]
-        covered += within(total_of_events(parts, np.ones(count), 1.0).interval(), expected)
+        covered += within(number_of_events(parts).interval(), expected)
     assert covered >= 0.95 * TRIALS
 
 
@@ -170,7 +191,23 @@ def test_fractions_of_time_of_few_interruptions_are_inconclusive(count: int, ver
     assert found["noise.rate_1ms"].verdict is ProbeVerdict.MEASURED
     if verdict == "inconclusive":
         assert "too few to know how long others are" in found["noise.taken"].reason
+        assert found["noise.taken"].reason.endswith(
+            "; measure without `--quick`, or again while the machine is used as usual"
+        )
         assert found["noise.taken"].value == pytest.approx(sum(2.0 + np.arange(count)) / 2000.0)
+
+
+@pytest.mark.parametrize("gaps", [0, 1, 20])
+@pytest.mark.parametrize(
+    ("ticks", "verdict"), [(0, "measured"), (1, "inconclusive"), (4, "inconclusive"), (5, "measured")]
+)
+def test_stolen_time_is_judged_by_its_ticks_whatever_the_gaps(gaps: int, ticks: int, verdict: str) -> None:
+    raw = raw_of(np.arange(gaps) * 50.0 + 10.0, np.full(gaps, 10.0), 2000.0) | {"stolen": np.array([ticks * 0.005])}
+    found = {each.name: each for each in interruptions(raw)}["noise.stolen"]
+    assert (found.value, found.verdict) == (ticks * 0.005, ProbeVerdict(verdict))
+    if verdict == "inconclusive":
+        assert found.reason.startswith(f"{ticks} stolen tick")
+        assert "--quick" in found.reason
 
 
 def test_what_did_not_occur_has_an_upper_limit() -> None:

@@ -156,6 +156,7 @@ def test_time_stolen_in_few_windows_is_inconclusive(windows: int) -> None:
     found = steal([*[0.04] * windows, *[0.0] * (8 - windows)])
     assert (found.value, found.verdict) == (0.04 * windows / 8.0, ProbeVerdict.INCONCLUSIVE)
     assert f"in {windows} window" in found.reason
+    assert found.reason.endswith("; measure without `--quick`, or again while the machine is used as usual")
 
 
 def test_where_nothing_was_stolen_the_upper_limit_is_garwoods() -> None:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from msgspec import Struct
 
-from hati.core import FloatArray
+from hati.core import FloatArray, replace
 from hati.stats import normal_scores, t_quantile
 from hati.studies.probe.finding import CONFIDENCE, Property, inconclusive
 
@@ -120,17 +120,22 @@ _MERGED = (1, 2, 4)
 
 FEWEST_EVENTS = 5
 """Of fewer events of different weights, but not of none, intervals of totals do not cover."""
+MORE_EVENTS = "measure without `--quick`, or again while the machine is used as usual"
+"""What to do where events are too few."""
+_HEAVIER, _WELL_KNOWN = 3.0, 20
+"""By how many times the largest weight seen an unseen event may exceed it, of up to so many events; of more, less."""
 
 
 class Total(Struct, frozen=True):
     """The total of what ``events`` of a window weigh.
 
-    It has a ``variance``, and the weight of a ``largest`` cluster of events.
+    It has a ``variance``, the weight of a ``largest`` cluster of events, and that of the largest ``unseen`` one.
     """
 
     value: float
     variance: float
     largest: float
+    unseen: float
     events: int
 
     @property
@@ -141,12 +146,13 @@ class Total(Struct, frozen=True):
     def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
         """The interval of the expected total, by gamma distributions (Fay and Feuer 1997, Statistics in Medicine 16).
 
-        Events are at least as variable as Poisson's. For independent ones of equal weight it is Garwood's (1936).
+        Events are at least as variable as Poisson's. For independent ones of equal weight it is Garwood's (1936). The
+        upper end allows for one more event of the largest unseen weight.
         """
         from scipy import special
 
         tail = (1.0 - confidence) / 2.0
-        more, variance = self.value + self.largest, self.variance + self.largest**2
+        more, variance = self.value + self.unseen, self.variance + self.unseen**2
         high = float(special.gammaincinv(more**2 / variance, 1.0 - tail) * variance / more)
         if not self.value or not self.variance:
             return self.value, high
@@ -154,11 +160,24 @@ class Total(Struct, frozen=True):
         return float(special.gammaincinv(self.value / scale, tail) * scale), high
 
 
+def number_of_events(parts: FloatArray) -> Total:
+    """The number of events in windows of equally long parts, from that in each, shape (windows, parts)."""
+    count = int(parts.sum())
+    total = total_of_events(parts, np.ones(count), 1.0)
+    return replace(total, unseen=total.largest)
+
+
 def total_of_events(parts: FloatArray, weights: FloatArray, least: float) -> Total:
     """The total of the weights of events, shape (n,), n >= 0, in windows of equally long parts.
 
     The variance is the largest of Poisson's and of those between parts, which may be merged: events in clusters, or at
     a rate that wanders, vary more.
+
+    An unseen event may weigh four times as much as the largest of up to 20, and of more, 1 + 60 / n times. In
+    simulations of 5 to 200 expected events, the intervals then cover in 95 % or more, if the weights are log-normal
+    with a standard deviation of their logarithm of up to 2; with 2.5, in 87 % to 93 %. No interval knows a kind of
+    event that the window does not show: if 5 % of the events weigh 19 times as much as the others, 20 to 50 expected
+    events cover in 88 % to 93 %.
 
     Args:
         parts: the weights in each part, shape (windows, parts); parts are a multiple of four.
@@ -168,7 +187,8 @@ def total_of_events(parts: FloatArray, weights: FloatArray, least: float) -> Tot
     poisson = float(weights @ weights)
     variance = max(poisson, *(_between(parts, merged) for merged in _MERGED))
     largest = float(weights.max()) * variance / poisson if poisson else least
-    return Total(float(weights.sum()), variance, largest, weights.size)
+    heavier = _HEAVIER * min(1.0, _WELL_KNOWN / weights.size) if weights.size else 0.0
+    return Total(float(weights.sum()), variance, largest, largest * (1.0 + heavier), weights.size)
 
 
 def _between(parts: FloatArray, merged: int) -> float:

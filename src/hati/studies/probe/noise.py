@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hati.core import FloatArray
+from hati.core import FloatArray, replace
 from hati.core.wording import counted
 from hati.stats import noncentrality_of_t, t_margin
 from hati.studies.probe.finding import (
@@ -20,7 +20,16 @@ from hati.studies.probe.finding import (
     pooled,
     undisturbed,
 )
-from hati.studies.probe.intervals import Total, mean_factor, mean_margin, total_of_events, variance_factor, variance_of
+from hati.studies.probe.intervals import (
+    MORE_EVENTS,
+    Total,
+    mean_factor,
+    mean_margin,
+    number_of_events,
+    total_of_events,
+    variance_factor,
+    variance_of,
+)
 
 _PARTS = 20
 _TICK_MS = 10.0
@@ -212,12 +221,13 @@ def _fundamental(starts: FloatArray, lengths: FloatArray) -> float | None:
     return float(fine[own][np.argmax(coherence[own])])
 
 
-INTERRUPTIONS_METHOD = "gap-sizes-4"
+INTERRUPTIONS_METHOD = "gap-sizes-5"
 REPEATABILITY_METHOD = "pairs-of-blocks-3"
 
 SIZES = (("10us", 0.01, 0.1), ("100us", 0.1, 1.0), ("1ms", 1.0, 10.0), ("10ms", 10.0, math.inf))
 """Classes of interruptions by their length in ms."""
 _BLOCK_MS = 50.0
+_INTERRUPTION, _STOLEN = ("interruption", "more than 10 µs"), ("stolen tick", f"{_TICK_MS:.0f} ms")
 _LEAST_BURST_MS = 0.2
 _UNUSED = 0.5
 _FEWEST_BLOCKS = 20
@@ -241,11 +251,11 @@ def interruptions(raw: Raw) -> tuple[Property, ...]:
     low, high = whole.interval()
     interrupted = Property("noise.interrupted", whole.value / wall, "1", (low / wall, min(1.0, high / wall)))
     return (
-        _of_enough(interrupted, whole),
-        _most("noise.taken", lost, [_apart(own, gaps) for own, gaps in zip(lost, group, strict=True)]),
+        _of_enough(interrupted, whole, _INTERRUPTION),
+        _most("noise.taken", lost, [_apart(own, gaps) for own, gaps in zip(lost, group, strict=True)], _INTERRUPTION),
         Property("noise.longest", float(lengths.max()) if lengths.size else 0.0, "ms"),
         *(_rate(f"noise.rate_{size}", [gaps.longer(*ends) for gaps in group]) for size, *ends in SIZES),
-        _most("noise.stolen", stolen, [_apart(own, gaps, _TICK_MS) for own, gaps in zip(stolen, group, strict=True)]),
+        _most("noise.stolen", stolen, [_in_ticks(own, gaps) for own, gaps in zip(stolen, group, strict=True)], _STOLEN),
         *_burst(raw, group),
     )
 
@@ -253,8 +263,7 @@ def interruptions(raw: Raw) -> tuple[Property, ...]:
 def _rate(name: str, group: Sequence[Gaps]) -> Property:
     """The gaps per second."""
     seconds = sum(gaps.wall for gaps in group) / 1000.0
-    parts = np.array([gaps.in_parts(np.ones(gaps.starts.size)) for gaps in group])
-    total = total_of_events(parts, np.ones(int(parts.sum())), 1.0)
+    total = number_of_events(np.array([gaps.in_parts(np.ones(gaps.starts.size)) for gaps in group]))
     low, high = total.interval()
     return Property(name, total.value / seconds, "1/s", (low / seconds, high / seconds))
 
@@ -265,20 +274,21 @@ def _lost(group: Sequence[Gaps]) -> Total:
     return total_of_events(parts, np.concatenate([gaps.lengths for gaps in group]), SIZES[0][1])
 
 
-def _most(name: str, shares: Sequence[float] | FloatArray, totals: Sequence[Total]) -> Property:
+def _most(name: str, shares: Sequence[float] | FloatArray, totals: Sequence[Total], event: tuple[str, str]) -> Property:
     """The largest of the shares of CPUs; the interval is from the intervals of all, which hold at once (Bonferroni)."""
     ends = np.array([total.interval(1.0 - (1.0 - CONFIDENCE) / len(totals)) for total in totals])
     low, high = np.clip(ends.max(axis=0), 0.0, 1.0)
     worst = int(np.argmax(shares))
     found = Property(name, float(shares[worst]), "1", (min(float(low), float(shares[worst])), float(high)))
-    return _of_enough(found, totals[worst])
+    return _of_enough(found, totals[worst], event)
 
 
-def _of_enough(found: Property, total: Total) -> Property:
-    """The property, inconclusive where it is not 0 and the total of too few events."""
+def _of_enough(found: Property, total: Total, event: tuple[str, str]) -> Property:
+    """The property, inconclusive where it is not 0 and the total of too few events, of a name and a length."""
     if not found.value or not total.has_too_few:
         return found
-    reason = f"{counted(total.events, 'interruption')} of more than 10 µs: too few to know how long others are"
+    name, length = event
+    reason = f"{counted(total.events, name)} of {length}: too few to know how long others are; {MORE_EVENTS}"
     return inconclusive(found.name, found.unit, reason, found.value)
 
 
@@ -287,7 +297,13 @@ def _apart(share: float, gaps: Gaps, resolution: float = 0.0) -> Total:
     lost = _lost([gaps])
     part = min(1.0, share * gaps.wall / lost.value) if lost.value else 0.0
     variance, largest = part * lost.variance + resolution**2, max(lost.largest, resolution)
-    return Total(float(share), variance / gaps.wall**2, largest / gaps.wall, lost.events)
+    unseen = max(largest, lost.largest + part * (lost.unseen - lost.largest))
+    return Total(float(share), variance / gaps.wall**2, largest / gaps.wall, unseen / gaps.wall, lost.events)
+
+
+def _in_ticks(share: float, gaps: Gaps) -> Total:
+    """A share of the window that is counted in ticks, which are its events, even where no gap was recorded."""
+    return replace(_apart(share, gaps, _TICK_MS), events=round(share * gaps.wall / _TICK_MS))
 
 
 def _burst(raw: Raw, group: Sequence[Gaps]) -> tuple[Property, Property]:

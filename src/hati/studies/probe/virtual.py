@@ -22,7 +22,7 @@ from hati.studies.probe.finding import (
     ratio_property,
     undisturbed,
 )
-from hati.studies.probe.intervals import FEWEST_EVENTS
+from hati.studies.probe.intervals import FEWEST_EVENTS, MORE_EVENTS
 
 INSIDE_METHOD = "interleaved-pairs-1"
 REFERENCE_METHOD = "shared-rate-1"
@@ -124,7 +124,8 @@ def stolen_share(raw: Raw) -> tuple[Property, ...]:
         reason = "no stolen time was counted since the machine's start: its hypervisor may not report it"
         return (inconclusive(name, "1", reason, 0.0),)
     if 0 < (stolen := int(np.count_nonzero(raw["stolen"]))) < FEWEST_EVENTS:
-        reason = f"time was stolen in {counted(stolen, 'window')} of {raw['stolen'].size}: too few for an interval"
+        windows = f"{counted(stolen, 'window')} of {raw['stolen'].size}"
+        reason = f"time was stolen in {windows}: too few for an interval; {MORE_EVENTS}"
         return (inconclusive(name, "1", reason, value),)
     least = tick if value else _NONE_SEEN * tick
     return (replace(found, interval=(max(0.0, min(low, value - tick)), max(high, value + least))),)
