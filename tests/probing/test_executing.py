@@ -141,7 +141,7 @@ def test_processes_that_may_not_spread_are_no_other_load(setting: Setting) -> No
     spread = detected("sched.balance", raw)["sched.spread"]
     others = raw["others"][0] / raw["cpus"][0] > 0.05
     assert spread.verdict is (ProbeVerdict.CONTAMINATED if others else ProbeVerdict.INCONCLUSIVE)
-    assert re.search("something else had" if others else "in 100% of the trials, no process moved", spread.reason)
+    assert re.search("something else had" if others else "in 100 % of the trials, no process moved", spread.reason)
 
 
 @pytest.mark.parametrize(("cpus", "reason"), [(1, "one CPU only"), (64, "64 processes, for 64 CPUs")])

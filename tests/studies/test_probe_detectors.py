@@ -60,7 +60,7 @@ def test_a_competing_load_makes_the_timeslice_contaminated() -> None:
         raw[name] = raw[name] * [1.0, 1.0, 0.8]
     (found,) = timeslice(raw)
     assert found.verdict is ProbeVerdict.CONTAMINATED
-    assert "20%" in found.reason
+    assert "20 %" in found.reason
 
 
 def test_gaps_out_of_proportion_are_inconclusive() -> None:
@@ -98,7 +98,7 @@ def test_response_times_beside_other_load_are_contaminated(waits: float) -> None
     times = 20.0 + rng.normal(0, 0.2, 300) + 50.0 * (rng.random(300) < waits)
     (found,) = demand_slice({"response_ns": times * 1e6} | BUSY, 20.0)
     assert found.verdict is ProbeVerdict.CONTAMINATED
-    assert "others used 40%" in found.reason
+    assert "others used 40 %" in found.reason
 
 
 def test_the_requested_timeslice_is_the_kernels() -> None:
@@ -170,7 +170,7 @@ def test_work_rate() -> None:
     assert rate.interval[1] - rate.interval[0] > 0.08 * rate.value  # as the bursts differ, however many repetitions
     (disturbed,) = work_rate({"units": np.array([1e6]), **bursts, **BUSY})
     assert (disturbed.verdict, disturbed.value) == (ProbeVerdict.CONTAMINATED, rate.value)
-    assert "others used 40%" in disturbed.reason
+    assert "others used 40 %" in disturbed.reason
 
 
 def pair_raw(rng: np.random.Generator, slowdown: float, between: float) -> dict[str, np.ndarray]:
@@ -240,7 +240,7 @@ def test_bandwidth_is_that_of_all_processes() -> None:
     assert (found.value, found.verdict) == (pytest.approx(2e10), ProbeVerdict.MEASURED)
     (disturbed,) = bandwidth(raw | {"others": np.array([0.4])})
     assert disturbed.verdict is ProbeVerdict.CONTAMINATED
-    assert "others used 40%" in disturbed.reason
+    assert "others used 40 %" in disturbed.reason
 
 
 def test_interruptions_by_size() -> None:
@@ -311,7 +311,7 @@ def test_the_clock() -> None:
     beside = by_name(clock(raw | BUSY))
     for doubted in (noisy, beside):
         assert {doubted[name].verdict for name in ("clock.cost", "clock.thread_cost")} == {ProbeVerdict.CONTAMINATED}
-    assert "others used 40%" in beside["clock.cost"].reason
+    assert "others used 40 %" in beside["clock.cost"].reason
 
 
 @pytest.mark.parametrize("between", [pytest.param(0.01, marks=pytest.mark.acceptance), 0.08])
@@ -445,7 +445,7 @@ def test_a_link_beside_other_load_is_contaminated_but_for_its_loss() -> None:
     found = by_name(remote_link(link_raw(np.random.default_rng(1), 2e3, 1.2e7, 0.04, others=0.7), "net.two"))
     assert found["net.two_round_trip"].verdict is ProbeVerdict.CONTAMINATED
     assert found["net.two_bandwidth"].verdict is ProbeVerdict.CONTAMINATED
-    assert "70%" in found["net.two_bandwidth"].reason
+    assert "70 %" in found["net.two_bandwidth"].reason
     assert found["net.two_loss"].verdict is ProbeVerdict.MEASURED
 
 
@@ -458,7 +458,7 @@ def test_streams_that_are_shorter_than_a_round_trip_are_inconclusive() -> None:
     busy = by_name(remote_link(raw | {"stream_ns": np.full(6, 1e5), "others": np.array([0.9])}, "net.two"))
     assert busy["net.two_bandwidth"].verdict is ProbeVerdict.INCONCLUSIVE
     assert busy["net.two_round_trip"].verdict is ProbeVerdict.CONTAMINATED
-    assert "90%" in busy["net.two_round_trip"].reason
+    assert "90 %" in busy["net.two_round_trip"].reason
 
 
 @pytest.mark.parametrize("period", [50.0, 100.0, 250.0])

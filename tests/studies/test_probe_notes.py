@@ -18,7 +18,7 @@ def test_a_reason_is_shown_once() -> None:
 
 
 def test_what_is_contaminated_is_measured_again_by_a_command() -> None:
-    rate = Property("cpu.rate", 4e5, "1/ms", None, ProbeVerdict.CONTAMINATED, "others used 40% of the CPUs meanwhile")
+    rate = Property("cpu.rate", 4e5, "1/ms", None, ProbeVerdict.CONTAMINATED, "others used 40 % of the CPUs meanwhile")
     cost = Property("clock.cost", 20.0, "ns")
     probed = tuple(
         Probed(name, "", "1", properties=(each,)) for name, each in (("cpu.work", rate), ("clock.reading", cost))
@@ -29,6 +29,7 @@ def test_what_is_contaminated_is_measured_again_by_a_command() -> None:
 
 @pytest.mark.parametrize("name", ["virt.speed", "net.two"])
 def test_what_needs_options_is_measured_again_with_them(name: str) -> None:
-    slow = Property("virt.slowdown", 1.1, "1", None, ProbeVerdict.CONTAMINATED, "others used 40% of the CPUs meanwhile")
+    reason = "others used 40 % of the CPUs meanwhile"
+    slow = Property("virt.slowdown", 1.1, "1", None, ProbeVerdict.CONTAMINATED, reason)
     (warning,) = probe_document(ProbeConclusion("m", "f", (Probed(name, "", "1", properties=(slow,)),))).warnings
     assert warning.endswith(f"hati probe {name}, with the other options of this command")

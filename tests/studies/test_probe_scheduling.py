@@ -34,7 +34,7 @@ def test_the_lateness_of_wake_ups_is_found_without_the_cost_of_the_clock(truth: 
 def test_wake_ups_on_a_busy_cpu_are_contaminated() -> None:
     found = wakeup(woken(np.random.default_rng(1), 50.0, others=0.6), 25.0)
     assert {each.verdict for each in found} == {CONTAMINATED}
-    assert "60%" in found[0].reason
+    assert "60 %" in found[0].reason
 
 
 def handed(rng, switch_us, own=0.99, switched=1.0):
@@ -62,10 +62,10 @@ def test_switches_that_did_not_happen_or_were_not_alone_are_not_measured() -> No
     rng = np.random.default_rng(2)
     (few,) = switch(handed(rng, 2.0, switched=0.5))
     assert few.verdict is INCONCLUSIVE
-    assert "50%" in few.reason
+    assert "50 %" in few.reason
     (shared,) = switch(handed(rng, 2.0, own=0.8))
     assert shared.verdict is CONTAMINATED
-    assert "20%" in shared.reason
+    assert "20 %" in shared.reason
 
 
 def repeated(shares, wall=500.0):
@@ -137,7 +137,7 @@ def test_evenness_and_the_time_to_spread() -> None:
     assert spread.interval is not None
     never = balance(balanced([100.0] * 5))[1]
     assert never.verdict is INCONCLUSIVE
-    assert "100% of the trials" in never.reason
+    assert "100 % of the trials" in never.reason
 
 
 def test_balance_beside_other_load_is_contaminated() -> None:

@@ -100,7 +100,7 @@ def test_other_load_contaminates_both_comparisons() -> None:
     found = slowdown_inside(pairs(np.random.default_rng(1), 1.0) | LOADED)
     found += slowdown_against(bursts(np.random.default_rng(1), 500.0) | LOADED, "host")
     assert {each.verdict for each in found} == {ProbeVerdict.CONTAMINATED}
-    assert all("others used 40% of the CPUs" in each.reason for each in found)
+    assert all("others used 40 % of the CPUs" in each.reason for each in found)
 
 
 def bursts(

@@ -487,7 +487,7 @@ def findings_table(found: Sequence[Finding]) -> Table:
     columns = columns_of("finding | state | range | where | > change | > interval | since")
     rows = tuple((one.id, one.state.value, _range(one), *_largest(one), f"{one.since:%Y-%m-%d}") for one in found)
     open_ones = sum(one.worse and one.state is not FindingState.RESOLVED for one in found)
-    note = f"{open_ones} of {len(found)} are regressions that are not resolved." if found else "There are none."
+    note = f"Regressions that are not resolved: {open_ones} of {len(found)}." if found else "There are none."
     return Table("Findings", columns, rows, (note,))
 
 

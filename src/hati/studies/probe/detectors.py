@@ -92,14 +92,14 @@ def quota(raw: Raw) -> tuple[Property, ...]:
         reason = "none: the process is not stopped in a period" if gaps.lost < 0.05 else ""
         if reason:
             return tuple(Property(name, None, "ms", None, reason=reason) for name in names)
-        reason = f"{gaps.lost:.0%} of the time is lost, in {refills.size} long gaps; measure longer"
+        reason = f"{100 * gaps.lost:.0f} % of the time is lost, in {refills.size} long gaps; measure longer"
         return tuple(inconclusive(name, "ms", reason) for name in names)
     stopped = max(float(raw["unused"][0]), float(raw.get("throttled", np.zeros(1))[0]))
     if stopped < _UNUSED * long.lengths.sum() / gaps.wall:
         if gaps.lost < 0.05:
             reason = "none: where the process is stopped, others run"
             return tuple(Property(name, None, "ms", None, reason=reason) for name in names)
-        reason = f"{gaps.lost:.0%} of the time is lost to others, which would hide a quota"
+        reason = f"{100 * gaps.lost:.0f} % of the time is lost to others, which would hide a quota"
         empty = (Property(name, None, "ms", None, reason="none seen") for name in names)
         return tuple(contaminated(each_, reason) for each_ in empty)
     intervals = np.diff(refills)
@@ -174,12 +174,12 @@ def timeslice(raw: Raw, counts: Sequence[int] = (2, 3, 4)) -> tuple[Property, ..
     if min(owns) < _OWN:
         return (contaminated(found, used_elsewhere(min(owns))),)
     if worst[1].share < _SHARE:
-        reason = f"with {worst[0]} processes only {worst[1].share:.0%} of the waiting is in gaps of one length"
+        reason = f"with {worst[0]} processes only {100 * worst[1].share:.0f} % of the waiting is in gaps of one length"
         return (inconclusive(name, "ms", reason, value),)
     lengths = np.array([mode.length for _, mode in modes])
     off = float(np.max(np.abs(lengths / (others * value) - 1.0)))
     if off > _AGREES:
-        reason = f"gaps are not in proportion to the number of competitors (off by {off:.0%})"
+        reason = f"gaps are not in proportion to the number of competitors (off by {100 * off:.0f} %)"
         return (inconclusive(name, "ms", reason, value),)
     return (found,)
 
@@ -205,7 +205,7 @@ def round_robin_slice(raw: Raw) -> tuple[Property, ...]:
     if (own := own_use(group)) < _OWN_REAL_TIME:
         return (contaminated(found, used_elsewhere(own)),)
     if mode.share < _SHARE:
-        reason = f"only {mode.share:.0%} of the waiting is in gaps of one length"
+        reason = f"only {100 * mode.share:.0f} % of the waiting is in gaps of one length"
         return (inconclusive(name, "ms", reason, mode.length),)
     return (found,)
 
@@ -240,7 +240,8 @@ def demand_slice(raw: Raw, demand: float, effective: float | None = None) -> tup
     kept = np.concatenate(clusters)
     explained = 1.0 - within / float(((kept - kept.mean()) ** 2).sum()) if kept.size > 2 else 0.0
     if explained < _EXPLAINED or kept.size < _EXPLAINED * times.size:
-        reason = f"two clusters explain {explained:.0%} of the variance and hold {kept.size / times.size:.0%} of all"
+        held = 100 * kept.size / times.size
+        reason = f"two clusters explain {100 * explained:.0f} % of the variance and hold {held:.0f} % of all"
         return undisturbed(raw, inconclusive(name, "ms", reason, value))
     error = float(np.sqrt(sum(each.var(ddof=1) / each.size for each in clusters if each.size > 1)))
     return undisturbed(raw, Property(name, value, "ms", (value - 1.96 * error, value + 1.96 * error)))
@@ -383,7 +384,8 @@ def clock(raw: Raw) -> tuple[Property, ...]:
     resolution = Property("clock.resolution", step, "ns", (0.0 if step < 2.0 * _value(costs[0]) else step, step))
     low, high = np.quantile(pooled(raw, "cost_ps"), [0.25, 0.75])
     if high > (1.0 + _SPREAD) * low:
-        reason = f"the middle half of readings spreads by {high / low - 1.0:.0%}; repeat it when the machine is quiet"
+        spread = 100 * (high / low - 1.0)
+        reason = f"the middle half of readings spreads by {spread:.0f} %; repeat it when the machine is quiet"
         return (*(contaminated(each_, reason) for each_ in costs), resolution)
     if step <= 0.0:
         return (*costs, inconclusive("clock.resolution", "ns", "the clock went backwards"))

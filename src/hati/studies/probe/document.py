@@ -179,7 +179,8 @@ def _repetition(found: ProbeConclusion) -> Iterator[str]:
 
 def _neighbours(probed: Probed) -> str:
     return ", ".join(
-        f"{each.name} (process {each.pid}, {each.share:.0%} of CPU {each.cpu})" for each in probed.neighbours[:3]
+        f"{each.name} (process {each.pid}, {100 * each.share:.0f} % of CPU {each.cpu})"
+        for each in probed.neighbours[:3]
     )
 
 
@@ -330,7 +331,7 @@ def _counting(found: Fitness) -> tuple[str, ...]:
     if not found.counter:
         return ()
     return (
-        f"Smaller changes: measure `instructions` (reader `process`), which vary by less than .1 %: {found.counter}.",
+        f"Smaller changes: measure `instructions` (reader `process`), which vary by less than 0.1 %: {found.counter}.",
     )
 
 

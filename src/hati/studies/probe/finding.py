@@ -76,7 +76,7 @@ def undisturbed(raw: Raw, *found: Property) -> tuple[Property, ...]:
     others = float(raw["others"][0])
     if others <= _MOST_OTHERS:
         return found
-    reason = f"others used {others:.0%} of the CPUs meanwhile; repeat it when the machine is quiet"
+    reason = f"others used {100 * others:.0f} % of the CPUs meanwhile; repeat it when the machine is quiet"
     return tuple(contaminated(one, reason) for one in found)
 
 
@@ -286,7 +286,7 @@ def _difference(name: str, first: Property, second: Property) -> PropertyDiffere
         reason = "a largest value has no interval: the next window is as likely to have a larger one"
         return PropertyDifference(name, first, second, PropertyChange.UNDECIDED, ratio, reason)
     change = _change(first, second)
-    reason = f"the intervals do not exclude a difference of {_MOST_ALIKE:.0%}"
+    reason = f"the intervals do not exclude a difference of {100 * _MOST_ALIKE:.0f} %"
     return PropertyDifference(name, first, second, change, ratio, reason if change is PropertyChange.UNDECIDED else "")
 
 

@@ -192,7 +192,7 @@ def _worst(neighbours: Sequence[Neighbour]) -> list[Neighbour]:
 
 
 def _neighbour(worst: Sequence[Neighbour], share: float) -> Disturbance:
-    names = ", ".join(f"{each.name} (process {each.pid}, {each.share:.0%})" for each in worst[:3])
+    names = ", ".join(f"{each.name} (process {each.pid}, {100 * each.share:.0f} %)" for each in worst[:3])
     return Disturbance(
         DisturbanceKind.NEIGHBOUR,
         share,

@@ -96,7 +96,7 @@ def own_use(group: Sequence[Gaps]) -> float:
 
 def used_elsewhere(own: float) -> str:
     """Why the core's time is not that of its processes, which had the fraction ``own`` of it."""
-    return f"something else had {1.0 - own:.0%} of the core's time; repeat it when the machine is quiet"
+    return f"something else had {100 * (1.0 - own):.0f} % of the core's time; repeat it when the machine is quiet"
 
 
 @dataclass(frozen=True, slots=True)

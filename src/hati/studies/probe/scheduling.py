@@ -50,7 +50,7 @@ def wakeup(raw: Raw, clock_cost: float) -> tuple[Property, ...]:
     )
     others = float(raw["others"][0])
     if others > _BUSY:
-        reason = f"others used {others:.0%} of the CPU's time, so that it was not idle; repeat it when it is"
+        reason = f"others used {100 * others:.0f} % of the CPU's time, so that it was not idle; repeat it when it is"
         return tuple(contaminated(each, reason) for each in found)
     return found
 
@@ -66,7 +66,7 @@ def switch(raw: Raw) -> tuple[Property, ...]:
     found = median_property(name, (raw["trip_ns"] - raw["own_ns"]) / hands / 1e3, "us")
     switched = float(raw["switches"][0] / raw["all_hands"][0])
     if switched < _SWITCHED:
-        return (inconclusive(name, "us", f"only {switched:.0%} of the bytes needed a switch", found.value),)
+        return (inconclusive(name, "us", f"only {100 * switched:.0f} % of the bytes needed a switch", found.value),)
     _, wall, cpu = raw["window_ns"]
     if cpu / wall < _OWN:
         return (contaminated(found, used_elsewhere(cpu / wall)),)
@@ -112,7 +112,7 @@ def reserve(raw: Raw) -> tuple[Property, ...]:
     found = median_property(names[0], gaps.lengths, "ms"), median_property(names[1], periods, "ms")
     filled = second.cpu / float(gaps.lengths.sum())
     if filled < _FILLED:
-        reason = f"something else had {1.0 - filled:.0%} of the time in which the real-time process waited"
+        reason = f"something else had {100 * (1.0 - filled):.0f} % of the time in which the real-time process waited"
         return tuple(contaminated(each, reason) for each in found)
     if np.abs(periods / np.median(periods) - 1.0).max() > _REGULAR:
         reason = "the real-time process waits, but not in a period"
@@ -134,7 +134,7 @@ def balance(raw: Raw) -> tuple[Property, ...]:
     found = (even, _spread(raw["spread_ns"] / 1e6, float(raw["limit_ns"][0]) / 1e6))
     others = float(raw["others"][0]) / float(raw["cpus"][0])
     if others > _OTHERS:
-        reason = f"something else had {others:.0%} of the CPUs' time; repeat it when the machine is quiet"
+        reason = f"something else had {100 * others:.0f} % of the CPUs' time; repeat it when the machine is quiet"
         return tuple(contaminated(each, reason) for each in found)
     return found
 
@@ -142,7 +142,7 @@ def balance(raw: Raw) -> tuple[Property, ...]:
 def _spread(times: FloatArray, limit: float) -> Property:
     late = float(np.mean(times >= limit))
     if late >= 0.5:
-        reason = f"in {late:.0%} of the trials, no process moved to another CPU within {limit:.0f} ms"
+        reason = f"in {100 * late:.0f} % of the trials, no process moved to another CPU within {limit:.0f} ms"
         return inconclusive("sched.spread", "ms", reason)
     return Property("sched.spread", float(np.median(times)), "ms", median_interval(times))
 

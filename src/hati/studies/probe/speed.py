@@ -47,7 +47,7 @@ def frequency_steps(raw: Raw) -> tuple[Property, ...]:
     rates = _rates(raw)
     empty = float(np.isnan(rates).mean(axis=1).max())
     if empty > _MISSING:
-        reason = f"the process did not run in {empty:.0%} of the parts of a round"
+        reason = f"the process did not run in {100 * empty:.0f} % of the parts of a round"
         units = {"cpu.steps": "1", "cpu.step": "1", "cpu.step_at": "ms"}
         return tuple(inconclusive(name, unit, reason) for name, unit in units.items())
     rounds = [_steps(_filled(row)) for row in rates]

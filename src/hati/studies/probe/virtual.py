@@ -60,8 +60,9 @@ def _without_cycles(inside: Sequence[FloatArray], outside: Sequence[FloatArray])
         return ""
     length = float(np.median([times.sum() for times in inside])) / 1e6
     return (
-        f"the work inside is stopped for {taken[0]:.0%} of the time, but fewer than {_SEVERAL} times in most bursts of "
-        f"{length:.0f} ms, which are too short for whole periods of a quota: run `hati probe cpu.limit` inside"
+        f"the work inside is stopped for {100 * taken[0]:.0f} % of the time, but fewer than {_SEVERAL} times in most "
+        f"bursts of {length:.0f} ms, which are too short for whole periods of a quota: run `hati probe cpu.limit` "
+        "inside"
     )
 
 

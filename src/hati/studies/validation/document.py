@@ -9,7 +9,7 @@ from typing import Annotated
 from msgspec import Struct
 
 from hati.core.wording import counted
-from hati.document.document import Align, Column, Document, Facts, Shown, Table, change_number, fixed
+from hati.document.document import Align, Column, Document, Facts, Shown, Table, change_number, fixed, percent
 from hati.document.publishing import Of, RunsJson, StudyJson
 from hati.studies.validation import (
     FollowUpRound,
@@ -139,7 +139,7 @@ def _predicted(conclusion: ValidationConclusion) -> tuple[tuple[str, str], ...]:
         return ()
     text = (
         f"{found.runs} of {found.random} random configurations{of_share(found.share)}, "
-        f"with a median error of {100 * found.median:.2g} %, the largest {100 * found.largest:.2g} %; "
+        f"with a median error of {percent(found.median, 2)}, the largest {percent(found.largest, 2)}; "
         f"noise from {found.noise}"
     )
     return (("predicted", text),)

@@ -335,7 +335,7 @@ def _machines(program: KernelProgram) -> Iterator[_Test]:
         yield _machine(program, name, ("netem", "delay", f"{delay}ms"), "round_trip", expected)
     lost = 1.0 - (1.0 - _LOSS) ** 2
     dropping = ("netem", "loss", f"{_LOSS:.0%}")
-    yield _machine(program, f"loss of {_LOSS:.0%} each way to an agent", dropping, "loss", (lost, "1", 0.8))
+    yield _machine(program, f"loss of {100 * _LOSS:.0f} % each way to an agent", dropping, "loss", (lost, "1", 0.8))
 
 
 def _machine(
