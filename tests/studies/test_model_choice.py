@@ -229,3 +229,5 @@ def test_searches_are_fewer_where_each_exchanges_whole_runs(monkeypatch: pytest.
     for space in (MIXED, free, nested):
         choose_optimal(space, 100, rng())
     assert starts == [8, 8, 1]
+    choose_optimal(nested, 84, rng(), known=tuple(sample(nested, 16, rng())))  # as earlier versions do after a look
+    assert starts[-1] == 8

@@ -90,7 +90,7 @@ def test_after_the_look_a_promise_of_the_first_design_is_not_compared_with_that_
 
     def said(known: tuple[Run, ...], others: tuple[Run, ...]) -> list[str]:
         heard: list[str] = []
-        follow = correcting(study, known, 0.0001, heard.append, lambda *_: None)
+        follow = correcting(study, known, 0.0001, heard.append, lambda *_: None, lambda _: None)
         for run in others:
             follow(run, Evidence(runs), Plan())
         return heard

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hati.core import InputError, MeasurementError, Revision, RevisionKind, Run
-from hati.studies.screening import AnyChoice, read_choice, stored_choice
+from hati.studies.screening import AnyChoice, designs_of, read_choice, stored_choice
 from hati.subject import Revisions
 from hati.wiring import conclude_stored, prepare_screening, workplace
 from hati.wiring.comparing import _thinned
@@ -160,6 +160,31 @@ def test_a_design_that_another_machine_chose_meanwhile_is_taken(project: Path, m
     monkeypatch.setattr(choosing, "_design", lambda *_: pytest.fail("it chose another one"))
     conclusion = prepare_screening(place, request, fresh=False).make(observe=other)
     assert conclusion.ranking
+
+
+def test_what_an_interim_look_plans_is_stored_before_it_is_run(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    head, _ = PROJECT.split("[options.a]")
+    (project / "hati.toml").write_text(head + "".join(f"[options.{name}]\nsettings = [1, 2]\n" for name in "abcdefgh"))
+    (project / "subject.sh").write_text('echo "{\\"metric\\": \\"m\\", \\"value\\": $(($1 * $1 * 900 + $2))}"\n')
+    place, request = workplace(project, None), ScreeningRequest(metric="m", budget="64", seed=1)
+
+    def killed(sentence: str) -> None:
+        if sentence.startswith("a explains "):
+            raise StopError
+
+    with pytest.raises(StopError):
+        prepare_screening(place, request, fresh=False).make(killed)
+    [record] = place.store.studies()
+    planned = designs_of(record.choice)
+    assert len(planned) == 1
+    assert len(place.store.evidence(record.id).runs) == 16
+    monkeypatch.setattr(
+        "hati.studies.screening.dominance.choose_optimal", lambda *_, **__: pytest.fail("it searched again")
+    )
+    prepare_screening(place, request, fresh=False).make()
+    [record] = place.store.studies()
+    assert designs_of(record.choice) == planned
+    assert prepare_screening(place, request, fresh=False).finished
 
 
 def test_a_stored_study_is_concluded_for_the_same_options_only(project: Path) -> None:

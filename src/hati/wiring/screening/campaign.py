@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -306,9 +307,8 @@ class ScreeningCampaign(Struct, frozen=True):
                     raise
         assert prepared.choice is not None
         evidence, choice = prepared.evidence(), prepared.choice
-        prepared = replace(prepared, designs=prepared.designed(choice).planned_designs(evidence))
+        prepared = _with_rest(prepared, choice, evidence)
         designed = prepared.designed(choice)
-        _keep_choice(prepared, choice)
         keep(place, prepared.id, {**as_kept(asked), **table_given(place)})
         if place.pool and (left := prepared.left):
             announce(f"{counted(left, 'run')} left for the other machines of the pool: run the same command there")
@@ -394,6 +394,13 @@ def _as_stored(prepared: ScreeningCampaign) -> ScreeningCampaign:
     return prepare_screening(prepared.place, prepared.request, fresh=False, prior=prepared.prior)
 
 
+def _with_rest(prepared: ScreeningCampaign, choice: AnyChoice, evidence: Evidence) -> ScreeningCampaign:
+    """The campaign with the design that its interim look planned for these runs, which is stored."""
+    made = replace(prepared, designs=prepared.designed(choice).planned_designs(evidence))
+    _keep_choice(made, choice)
+    return made
+
+
 def _keep_choice(prepared: ScreeningCampaign, choice: AnyChoice) -> None:
     """Store the designs of interim looks, and the metric of the last screening.
 
@@ -423,9 +430,11 @@ def _made(
         known = len(prepared.evidence().runs)
         if prepared.choice is None:
             prepared, promised = _choose(prepared, engine, announce, observe)
-        assert prepared.choice is not None
-        study = prepared.designed(prepared.choice)
-        watching = correcting(study, prepared.evidence().runs, promised, announce, observe)
+        choice = prepared.choice
+        assert choice is not None
+        prepared = _with_rest(prepared, choice, prepared.evidence())
+        study, keep_rest = prepared.designed(choice), partial(_with_rest, prepared, choice)
+        watching = correcting(study, prepared.evidence().runs, promised, announce, observe, keep_rest)
         if place.table is not None:  # missing rows are not failures
             measured(study, engine, place.store, prepared.budget, watching)
             break

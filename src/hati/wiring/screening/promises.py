@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -206,7 +206,12 @@ def promise_by_pilot(choice: AnyChoice, pilot: PilotResult, relevant: float, alp
 
 
 def correcting(
-    study: AnyScreening, made: Sequence[Run], before: float | None, announce: Announce, observe: Observer
+    study: AnyScreening,
+    made: Sequence[Run],
+    before: float | None,
+    announce: Announce,
+    observe: Observer,
+    keep_rest: Callable[[Evidence], object],
 ) -> Observer:
     """An observer that also corrects the promise, as the design's runs come in.
 
@@ -218,6 +223,7 @@ def correcting(
         before: the smallest effect that was promised, None without a promise.
         announce: receives a sentence if the promise does not hold.
         observe: the observer of all runs.
+        keep_rest: receives the runs up to the interim look, before the first run that it planned.
     """
     known = {run.task.id: run for run in made}
     planned = [_as_run(study, made)]
@@ -230,6 +236,7 @@ def correcting(
             return
         runs = tuple(known.values())
         if planned[0] is study and isinstance(study, ModelScreening) and (rest := study.rest(Evidence(runs))):
+            keep_rest(Evidence(runs))
             announce(rest.sentence)
             planned[0], said[0] = _as_run(study, runs), None
         own = planned[0]

@@ -68,7 +68,10 @@ _FEWEST_BALANCED = 2
 _MOST_WORK = 3e7
 """Above this product of runs and squared parameters, about 30 options, the search for an optimal design is slow."""
 _WHOLE_RUNS = 6
-"""How many times as long an exchange takes that is one of whole runs, as constraints and nested options require."""
+"""How many times as long an exchange takes that is one of whole runs, as constraints and nested options require.
+
+Not counted for designs with known runs: campaigns of earlier versions compute that after their interim look again.
+"""
 _RUNS_PER_REPLICATE = 24
 _FEWEST_REPLICATES = 2
 _MOST_REPLICATES = 8
@@ -214,7 +217,7 @@ def choose_optimal(
         properties = fitted(rows, Model.of_order(among.sizes, 1), space.names)
     else:
         columns = parameters + (pairs if order == _ORDER else 0)
-        work = configurations * columns**2 * (1 if among.reach is Reach.FREE else _WHOLE_RUNS)
+        work = configurations * columns**2 * (1 if among.reach is Reach.FREE or len(given) else _WHOLE_RUNS)
         rows, properties = _optimal(space, more, rng, order, among, given, _starts(work))
     return ModelChoice(
         rows=tuple(tuple(row) for row in rows.tolist()),
