@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from threading import Lock
 from typing import Any, TypeVar
@@ -12,6 +13,8 @@ T = TypeVar("T")
 Hook = Callable[[type[Any], Any], object]
 """Makes the value of a type that msgspec does not know, from the type and what was written."""
 _PREPARING, _PREPARED = Lock(), set[object]()
+# else a child forked meanwhile waits for a thread that it does not have
+os.register_at_fork(before=_PREPARING.acquire, after_in_parent=_PREPARING.release, after_in_child=_PREPARING.release)
 
 
 def decode(content: bytes | str, kind: type[T], dec_hook: Hook | None = None) -> T:
