@@ -174,13 +174,17 @@ class Exchange(Struct, frozen=True):
 
     def _pass(self, order: Index, now: _Now, near: Neighbourhood) -> int:
         """Exchange those runs that can be improved, in that order; the number of exchanges."""
-        if not isinstance(near, AnySetting) or not self._potential_of_large(now):
+        if not isinstance(near, AnySetting) or not self._exchanges_together(now):
             return sum(self._exchange(int(place), now, near) for place in order)
         starts = range(0, len(order), _TOGETHER)
         return sum(self._exchange_together(order[start : start + _TOGETHER], now, near) for start in starts)
 
-    def _potential_of_large(self, now: _Now) -> bool:
-        """Whether exchanges are applied together: studies compute designs without potential terms again on resume."""
+    def _exchanges_together(self, now: _Now) -> bool:
+        """Whether exchanges are applied together, which rounds otherwise, so that another design may be found.
+
+        Validations compute their designs, without potential terms, again when they are resumed. Screenings store
+        theirs, which have such terms; only earlier versions could be killed before they stored that after a look.
+        """
         return self.moments is None and self.basis.primary < len(self.basis.kept) and self._large(now)
 
     def _large(self, now: _Now) -> bool:
