@@ -434,8 +434,21 @@ def write_tables(tables: Sequence[Table], chosen: TableFormat = TableFormat.TEXT
                 console().print()
             render.print_table(table, console())
         return
-    text_of: Callable[[Table], str] = getattr(render, f"table_{chosen.value}")
-    write("\n".join(map(text_of, tables)), output)
+    write("\n".join(map(_text_of(chosen), tables)), output)
+
+
+def _text_of(chosen: TableFormat) -> Callable[[Table], str]:
+    from hati import render
+
+    match chosen:
+        case TableFormat.TEXT:
+            return render.table_text
+        case TableFormat.JSON:
+            return render.table_json
+        case TableFormat.MARKDOWN:
+            return render.table_markdown
+        case TableFormat.CSV:
+            return render.table_csv
 
 
 def write_published(values: Struct, table: Table, chosen: Format, output: str = STDOUT) -> None:
