@@ -129,6 +129,19 @@ def test_a_named_store_keeps_the_study(request_for: TableRequest) -> None:
     assert again.make() == first
 
 
+def test_commands_name_a_store_unless_the_environment_does(
+    request_for: TableRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = str(request_for.table.parent / "s.sqlite")
+    place = table_workplace(request_for, store)
+    monkeypatch.delenv("HATI_STORE", raising=False)
+    assert place.command("").store == ("--store", store)
+    monkeypatch.setenv("HATI_STORE", store)
+    assert place.command("").store == ()
+    monkeypatch.setenv("HATI_STORE", "another.sqlite")
+    assert place.command("").store == ("--store", store)
+
+
 def test_designs_are_repeated_as_often_as_the_table_allows(request_for: TableRequest) -> None:
     def runs(text: str, **more: str) -> tuple[int, int]:
         request_for.table.write_text(text)

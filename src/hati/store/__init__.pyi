@@ -17,6 +17,7 @@ from .merging import source_store as source_store
 from .opening import find_store as find_store
 from .opening import open_store as open_store
 from .opening import read_store as read_store
+from .opening import without_password as without_password
 from .rows import Span as Span
 from .sql import Selection as Selection
 from .sql import SqlStore as SqlStore

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sqlalchemy import Connection, Engine, inspect, text
-from sqlalchemy.engine import make_url
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from hati.core import InputError
@@ -65,6 +65,15 @@ def find_store(place: str) -> SqlStore | None:
         return SqlStore(engine, where)
     engine.dispose()
     return None
+
+
+def without_password(place: str) -> str:
+    """The place of the same store, where its password, if any, comes from PGPASSWORD or ~/.pgpass."""
+    if "://" not in place:
+        return place
+    url = make_url(place).difference_update_query(("password", "sslpassword"))
+    shown = URL.create(url.drivername, url.username, None, url.host, url.port, url.database, url.query)
+    return shown.render_as_string()
 
 
 def database(place: str) -> Database:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -17,7 +18,7 @@ from hati.core import Benchmark, Engine, InputError, Machine, MeasurementError, 
 from hati.core.wording import listed
 from hati.file_errors import FULL, free_text
 from hati.project import FILE, VOLUNTEERS, WORKERS, Project, by_workers, known_engine, parse_project, read_project
-from hati.store import SqlStore, find_store, open_store, read_store
+from hati.store import SqlStore, find_store, open_store, read_store, without_password
 from hati.studies.command_line import CommandLine
 from hati.subject import (
     GIVEN_NAME,
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 _NAMED = 3
 IN_MEMORY = "sqlite://"
 """The store in memory, which is lost at the end."""
+STORE_VARIABLE = "HATI_STORE"
+"""The environment variable that names the store where `--store` does not."""
 Announce = Callable[[str], None]
 """Receives sentences on what happens before and between the runs."""
 
@@ -89,8 +92,16 @@ class Workplace(Struct, frozen=True):
         """What commands about a benchmark of the same project or table share."""
         names = [own.name for own in self.project.benchmarks]
         several = len(names) > 1 and benchmark in names
-        store = () if self.named_store is None else ("--store", _without_password(self.named_store, self.store))
-        return CommandLine(self.given, benchmark if several else "", store, resumable=self.store.name != IN_MEMORY)
+        return CommandLine(
+            self.given, benchmark if several else "", self._store_words, resumable=self.store.name != IN_MEMORY
+        )
+
+    @property
+    def _store_words(self) -> tuple[str, ...]:
+        """The words that name the store; none where the environment names it, with its password."""
+        if self.named_store is None or self.named_store == os.environ.get(STORE_VARIABLE):
+            return ()
+        return "--store", without_password(self.named_store)
 
     @property
     def _placement(self) -> Placement:
@@ -252,10 +263,6 @@ def workplace(path: Path, place: str | None, announce: Announce = mute) -> Workp
 
 def _given(path: Path) -> tuple[str, ...]:
     return () if path == Path() else (str(path),)
-
-
-def _without_password(named: str, store: SqlStore) -> str:
-    return store.name if "://" in named else named
 
 
 def workplace_around(root: Path, place: str | None, announce: Announce = mute) -> Workplace:
