@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -92,3 +93,39 @@ def test_without_declared_files_nothing_is_said(hati: Hati, project: Path) -> No
     file = project / "hati.toml"
     file.write_text("".join(line for line in file.read_text().splitlines(keepends=True) if "harness" not in line))
     assert checked(hati, project, "HEAD", "HEAD~2") == []
+
+
+def test_a_bisection_names_where_the_benchmark_changed(hati: Hati, project: Path) -> None:
+    words = ("bisect", "HEAD~3", "HEAD~2")
+    assert "harness_changed" not in hati(*words, "--format", "json", folder=project).json
+    words = ("bisect", "HEAD~2", "HEAD~1")
+    done = hati(*words, "--format", "json", folder=project)
+    assert [len(commit["candidates"]) for commit in done.json["commits"]] == [1]
+    [found] = done.json["harness_changed"]
+    assert found["files"] == ["bench.py", "data/input.txt"]
+    assert "the benchmark changed too between" in hati(*words, folder=project).out
+
+
+def test_reports_remain_where_git_no_longer_has_the_commits(hati: Hati, project: Path) -> None:
+    asked = (
+        ("history", "--revisions", "HEAD~3..HEAD", "--runs", "2"),
+        ("check", "HEAD", "--reference", "HEAD~2", "--fail-on", ""),
+    )
+    studies = [hati(*words, "--format", "json", folder=project).json["study"] for words in asked]
+    shutil.rmtree(project.parent / ".git")
+    git(project.parent, "init", "--quiet")
+    commit(project, squashed_txt="")
+    for study in studies:
+        done = hati("report", "--study", study, folder=project)
+        assert done.status == 0, done.err
+        assert " ".join(done.out.split()).count("it is not known whether the benchmark changed too between") == 1
+        [unknown] = hati("report", "--study", study, "--format", "json", folder=project).json["harness_changed"]
+        assert unknown["files"] == []
+
+
+def test_a_new_file_that_is_measured_counts_as_changed(hati: Hati, project: Path) -> None:
+    (project / "data" / "new.txt").write_text("new")
+    assert [found["files"] for found in checked(hati, project, ".", "HEAD")] == [["data/new.txt"]]
+    file = project / "hati.toml"
+    file.write_text(file.read_text().replace('"data", ', '"data/*.txt", '))
+    assert checked(hati, project, ".", "HEAD") == [], "files that are left out are not measured"

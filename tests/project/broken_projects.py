@@ -202,6 +202,12 @@ BROKEN = {
         'name = "shop"\nsources = ["src/**", "!../x"]',
         "3:22: '!../x' is not a path or pattern below this folder; write one such as \"data/**\"",
     ),
+    "a harness without files": (
+        'name = "shop"',
+        'name = "shop"\nharness = ["!data/**", "!notes"]',
+        "3:11: these patterns only exclude files: none is left that measures; name the files that measure too, such as "
+        '"bench.py"',
+    ),
     "a reset before something else": (
         'name    = "orders"',
         'name    = "orders"\nreset = { command = ["true"], before = "day" }',

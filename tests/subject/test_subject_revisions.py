@@ -464,3 +464,19 @@ def test_the_main_branch_is_that_of_origin_else_a_usual_one_else_the_one_checked
     (tmp_path / "empty").mkdir()
     git("init", "--quiet", "--initial-branch", "first", at=tmp_path / "empty")
     assert name(tmp_path / "empty") == "first"
+
+
+@pytest.mark.parametrize("name", ["a[1]", "a*", "a\\b"])
+def test_changed_files_are_found_in_folders_with_the_signs_of_patterns(tmp_path: Path, git: Git, name: str) -> None:
+    project = tmp_path / "repo" / name
+    (project / "data").mkdir(parents=True)
+    git("init", "--quiet")
+    for number in range(2):
+        for file in ("bench.py", "data/input", "data/notes"):
+            (project / file).write_text(f"{number}")
+        git("add", "--all")
+        git("commit", "--quiet", "--message", f"{number}")
+    known = Revisions(project)
+    first, last = known.find("HEAD~"), known.find("HEAD")
+    assert known.changed(first, last, ["*.py", "data", "!data/notes"]) == ("bench.py", "data/input")
+    assert known.content(first, InPlace(project)) != known.content(last, InPlace(project))

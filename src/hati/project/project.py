@@ -281,7 +281,7 @@ def parse_project(text: str, file: Path) -> Project:
         read_recommendable(document, space),
         subject.read("secrets", Value.lines, ()),
         subject.read("sources", _patterns, ()),
-        subject.read("harness", _patterns, ()),
+        subject.read("harness", _harness, ()),
         subject.read("engine", _engine, LOCAL),
         subject.read("machines", _machines, ()),
         read_usage(document, space),
@@ -341,6 +341,16 @@ def _machines(value: Value) -> tuple[str, ...]:
 
 def _patterns(value: Value) -> tuple[str, ...]:
     return tuple(map(_source, value.items()))
+
+
+def _harness(value: Value) -> tuple[str, ...]:
+    patterns = _patterns(value)
+    if patterns and all(pattern.startswith("!") for pattern in patterns):
+        raise value.error(
+            "these patterns only exclude files: none is left that measures",
+            fix='name the files that measure too, such as "bench.py"',
+        )
+    return patterns
 
 
 def _source(value: Value) -> str:

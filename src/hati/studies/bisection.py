@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Annotated, NamedTuple
 
 import numpy as np
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from hati.core import (
     Benchmark,
@@ -40,11 +40,12 @@ from hati.document.document import (
     duration,
     percent,
 )
-from hati.document.publishing import Interval, Of, StudyJson
+from hati.document.publishing import Interval, Joined, Of, StudyJson, publish
 from hati.harness import RULES
 from hati.studies.comparison import Question, Statistic
 from hati.studies.comparison.conclusion import WITH_POWER
 from hati.studies.gate.document import RevisionJson
+from hati.studies.harness_changes import HarnessChange
 from hati.studies.paired.judging import JudgedPairs, PairValues
 from hati.studies.schedule import failure_reasons, given_up, nothing_paired, paired_round, tasks_without_run
 
@@ -496,6 +497,12 @@ class BisectionJson(StudyJson, frozen=True, tag_field="format", tag="hati-bisect
     failed: int
     seconds: float
     study: str
+    harness_changed: Annotated[list[HarnessChange] | UnsetType, Of(lambda found: found.harness_changed or None)] = UNSET
+
+
+def bisection_json(found: BisectionConclusion, harness_changed: Sequence[HarnessChange] = ()) -> BisectionJson:
+    """The published commits, and where the harness changed with them."""
+    return publish(Joined(found, harness_changed=harness_changed), BisectionJson)
 
 
 def bisection_table(found: BisectionConclusion) -> Table:
@@ -533,12 +540,13 @@ def _notes(found: BisectionConclusion) -> list[str]:
     return notes
 
 
-def bisection_document(found: BisectionConclusion) -> Document:
+def bisection_document(found: BisectionConclusion, harness_changed: Sequence[HarnessChange] = ()) -> Document:
     """Which commits changed the metric."""
     return Document(
         f"{found.metric.name} of {found.benchmark} from {found.good} to {found.bad}",
         _answer(found),
         sections=(bisection_table(found),),
+        warnings=tuple(each.sentence for each in harness_changed),
         study=found.study,
     )
 

@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from datetime import date
 from functools import partial
-from itertools import accumulate, pairwise
+from itertools import accumulate, groupby, pairwise
 from pathlib import Path
 
 from hati.core import (
@@ -455,10 +455,19 @@ def _line(revisions: Revisions, request: BisectionRequest) -> Sequence[Revision]
 
 
 def harness_changes(place: Workplace, revisions: Sequence[Revision]) -> tuple[HarnessChange, ...]:
-    """What changed from each revision to the next in the files that the project declares as those that measure."""
+    """What changed from each revision to the next in the files that the project declares as those that measure.
+
+    Successive revisions of which it is not known are one change without files.
+    """
     patterns = place.project.harness
     if not patterns:
         return ()
-    known = place.revisions()
-    pairs = ((first, last, known.changed(first, last, patterns)) for first, last in pairwise(revisions))
-    return tuple(HarnessChange(str(first), str(last), files) for first, last, files in pairs if files)
+    known, found = place.revisions(), list[HarnessChange]()
+    pairs = ((str(first), str(last), known.changed(first, last, patterns)) for first, last in pairwise(revisions))
+    for unknown, group in groupby(pairs, lambda pair: pair[2] is None):
+        changes = list(group)
+        if unknown:
+            found.append(HarnessChange(changes[0][0], changes[-1][1], ()))
+        else:
+            found.extend(HarnessChange(first, last, files) for first, last, files in changes if files)
+    return tuple(found)

@@ -112,14 +112,23 @@ class Revisions:
             return None
         return here.revision_with({path.relative_to(self.within): blob for path, blob in others.items()})
 
-    def changed(self, first: Revision, last: Revision, patterns: Sequence[str]) -> tuple[str, ...]:
-        """The project's files that match and differ between a commit and a later one, or the working tree; in git."""
+    def changed(self, first: Revision, last: Revision, patterns: Sequence[str]) -> tuple[str, ...] | None:
+        """The project's files that match and differ between a commit and a later one, or the working tree; in git.
+
+        None if the repository no longer has one of the commits.
+        """
         if first.kind is not RevisionKind.GIT or not isinstance(self.history, GitHistory):
             return ()
-        if last.kind is not RevisionKind.GIT and last.id != self._here().revision(last.name).id:
+        if last.kind is RevisionKind.GIT:
+            return self.history.changed(first.id, last.id, self.within, patterns)
+        here = self._here()
+        if last.id != here.revision(last.name).id:
             return ()
-        later = last.id if last.kind is RevisionKind.GIT else None
-        return self.history.changed(first.id, later, self.within, patterns)
+        tracked = self.history.changed(first.id, None, self.within, patterns)
+        if tracked is None:
+            return None
+        new = (path for path in self.history.untracked(self.within, patterns) if path in here)
+        return tuple(sorted({*tracked, *(path.relative_to(self.within).as_posix() for path in new)}))
 
     def trees(self, root: Path) -> Trees:
         """The trees of all revisions found so far, below ``root``."""

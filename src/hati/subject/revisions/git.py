@@ -292,7 +292,7 @@ class GitHistory:
 
         None for more than 100 files, or if a submodule is among them.
         """
-        paths = self._differing_paths(revision, "--", str(within))
+        paths = self._differing_paths(PurePath(), revision, "--", f":(literal){within}")
         if len(paths) > _MOST_COMPARED:
             return None
         lines = (line.partition("\t") for line in texts(self._git("ls-tree", "-r", "-z", revision)))
@@ -301,21 +301,48 @@ class GitHistory:
             return None
         return {Path(path): self._blob(revision, path, modes[path]) if path in modes else None for path in paths}
 
-    def changed(self, first: str, last: str | None, within: PurePath, patterns: Sequence[str]) -> tuple[str, ...]:
+    def changed(
+        self, first: str, last: str | None, within: PurePath, patterns: Sequence[str]
+    ) -> tuple[str, ...] | None:
         """The paths that match and differ between two commits, or between a commit and the work tree without ``last``.
 
-        ``patterns`` are relative to the folder ``within``, as the paths that are returned; ``!`` excludes.
+        ``patterns`` are relative to the folder ``within``, as the paths that are returned; ``!`` excludes. None if the
+        repository no longer has one of the commits.
         """
-        found = self._differing_paths(first, *(() if last is None else (last,)), "--", *_pathspecs(within, patterns))
+        commits = (first,) if last is None else (first, last)
+        try:
+            found = self._differing_paths(within, *commits, "--", *_pathspecs(patterns))
+        except CommandError:
+            if all(map(self._has, commits)):
+                raise
+            return None
         return tuple(PurePath(path).relative_to(within).as_posix() for path in found)
 
-    def _differing_paths(self, *words: str) -> list[str]:
+    def untracked(self, within: PurePath, patterns: Sequence[str]) -> tuple[Path, ...]:
+        """The files of the work tree that match, as in ``changed``, and are neither tracked nor ignored."""
+        words = ("ls-files", "--others", "--exclude-standard", "--full-name", "-z", "--", *_pathspecs(patterns))
+        return tuple(map(Path, texts(asked((*self._work_tree, *words), self.top / within))))
+
+    def _has(self, commit: str) -> bool:
+        try:
+            self._git("cat-file", "-e", f"{commit}^{{tree}}")
+        except CommandError:
+            return False
+        return True
+
+    @property
+    def _work_tree(self) -> tuple[str, ...]:
+        """The command of git that can be run in any folder of the work tree."""
+        return ("git", "--git-dir", str(self._repository), "--work-tree", str(self.top))
+
+    def _differing_paths(self, within: PurePath, *words: str) -> list[str]:
+        """The paths that differ, relative to the top; the pathspecs in ``words`` are relative to ``within``."""
         with TemporaryDirectory() as folder:  # diff refreshes the index
             index = Path(folder) / "index"
             with suppress(FileNotFoundError):  # there is none in a new repository
                 shutil.copyfile(self._repository / "index", index)
-            command = ("git", "--git-dir", str(self._repository), "diff", "--name-only", "--no-renames", "-z", *words)
-            return texts(asked(command, self.top, {"GIT_INDEX_FILE": str(index)}))
+            diff = ("-c", "diff.relative=false", "diff", "--name-only", "--no-renames", "-z")
+            return texts(asked((*self._work_tree, *diff, *words), self.top / within, {"GIT_INDEX_FILE": str(index)}))
 
     def _blob(self, revision: str, path: str, mode: str) -> Blob:
         return Blob(mode, self._git("cat-file", "--filters", f"{revision}:{path}"))
@@ -352,10 +379,10 @@ class GitHistory:
         return asked(("git", "--git-dir", str(self._repository), *words), self.top)
 
 
-def _pathspecs(within: PurePath, patterns: Sequence[str]) -> Iterator[str]:
+def _pathspecs(patterns: Sequence[str]) -> Iterator[str]:
     for pattern in patterns:
         exclude = ",exclude" if pattern.startswith("!") else ""
-        yield f":(top,glob{exclude}){(within / pattern.removeprefix('!')).as_posix()}"
+        yield f":(glob{exclude}){pattern.removeprefix('!')}"
 
 
 def _is_marked(folder: Path) -> bool:

@@ -154,6 +154,10 @@ class Folder:
         self.left_out = (*(path for path in found if path not in self._found), *listed.untracked)
         return Revision(_revision_of(self._found), RevisionKind.DIRECTORY, name)
 
+    def __contains__(self, path: Path) -> bool:
+        """Whether the last content has a file."""
+        return path in self._found
+
     def revision_with(self, others: Mapping[Path, Blob | None]) -> str | None:
         """The id of the last content with files as a commit has them; None where it has files that are missing here."""
         gone = (path for path, blob in others.items() if blob and not os.path.lexists(self.top / path))

@@ -77,13 +77,17 @@ class BisectionType(StudyType[BisectionRequest, "Bisection", "BisectionConclusio
     def report(
         self, place: Workplace, study: Bisection, found: BisectionConclusion, request: BisectionRequest | None
     ) -> StudyReport:
-        """The commits."""
-        del place, study, request
-        from hati.document import publish
-        from hati.studies.bisection import BisectionJson, bisection_document
+        """The commits, and where the files that measure changed with them."""
+        del request
+        from hati.studies.bisection import bisection_document, bisection_json
+        from hati.wiring.comparing import harness_changes
 
+        places = {revision.id: number for number, revision in enumerate(study.revisions)}
+        before = (study.revisions[places[each.revisions[0].id] - 1] for each in found.culprits)
+        pairs = ((first, each.revisions[-1]) for first, each in zip(before, found.culprits, strict=True))
+        changed = tuple(change for pair in pairs for change in harness_changes(place, pair))
         status = ExitStatus.OK if found.decided else ExitStatus.UNDECIDED
-        return StudyReport(bisection_document(found), lambda: publish(found, BisectionJson), status)
+        return StudyReport(bisection_document(found, changed), lambda: bisection_json(found, changed), status)
 
     def title(self, study: Bisection) -> str:
         """Its first and last revision."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 
 from msgspec.structs import asdict
@@ -152,7 +153,8 @@ def _between(found: GateConclusion, revisions: Revisions) -> frozenset[str]:
     history = revisions.history
     if history is not None and found.reference.kind in _RECORDED:
         last = found.revision if found.revision.kind in _RECORDED else history.base()
-        ids |= set() if last is None else set(history.inside(found.reference, last))
+        with suppress(InputError):  # the repository no longer has one of the commits
+            ids |= set() if last is None else set(history.inside(found.reference, last))
     return frozenset(ids)
 
 
