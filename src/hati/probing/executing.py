@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,7 +28,7 @@ from hati.probing.kernel import (
     throttled_seconds,
     validate_hypervisor,
 )
-from hati.studies.probe import DEMAND_MS, WEIGHT_STEPS, Experiment, Inputs, Neighbour
+from hati.studies.probe import DEMAND_MS, SIBLING_ROUNDS, WEIGHT_STEPS, Experiment, Inputs, Neighbour, sibling_pairs
 
 _MS = 1_000_000
 _SECOND = 1000 * _MS
@@ -45,8 +44,6 @@ _SMALL = (4, 8, 12, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96)
 _PAGES = 16 * 1024
 _REPETITIONS = 4
 _STEAL_WINDOWS = 8
-_ALL_PAIRS, _NEIGHBOURS, _ROUNDS = 6, 16, 3
-"""The most CPUs of which all pairs are measured; of more, the first one with its next ones and with the second half."""
 _SPREAD_LIMIT = 100 * _MS
 
 
@@ -205,11 +202,9 @@ def execute_steps(setting: Setting, inputs: Inputs, every_ns: int = 0, percent: 
 
 def _siblings(setting: Setting, inputs: Inputs) -> Execution:
     cpus = _several_cpus(setting)
-    half = len(cpus) // 2
-    near = sorted({*cpus[1:_NEIGHBOURS], *cpus[half : half + _NEIGHBOURS]} - {cpus[0]})
-    pairs = list(combinations(cpus, 2)) if len(cpus) <= _ALL_PAIRS else [(cpus[0], other) for other in near]
+    pairs = sibling_pairs(cpus)
     used = tuple(sorted({cpu for pair in pairs for cpu in pair}))
-    runs = _ROUNDS * (len(used) + len(pairs))
+    runs = SIBLING_ROUNDS * (len(used) + len(pairs))
     duration, units = setting.duration(max(0.03, 1.2 / runs)), max(1, int(0.1 * inputs["cpu.rate"]))
 
     def medians(*chosen: int) -> list[float]:
@@ -219,7 +214,7 @@ def _siblings(setting: Setting, inputs: Inputs) -> Execution:
 
     watch = Watch(used)
     alone, both = list[float](), list[float]()
-    for _ in range(_ROUNDS):
+    for _ in range(SIBLING_ROUNDS):
         alone += [time for cpu in used for time in medians(cpu)]
         both += [time for pair in pairs for time in medians(*pair)]
     raw = {"cpus": used, "pairs": [cpu for pair in pairs for cpu in pair], "alone_ns": alone, "both_ns": both}

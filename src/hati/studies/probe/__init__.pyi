@@ -27,9 +27,11 @@ from .fitness import shown_disturbances as shown_disturbances
 from .fitness import unfit_warning as unfit_warning
 from .library import DEMAND_MS as DEMAND_MS
 from .library import LIBRARY as LIBRARY
+from .library import SIBLING_ROUNDS as SIBLING_ROUNDS
 from .library import Experiment as Experiment
 from .library import Inputs as Inputs
 from .library import chosen_experiments as chosen_experiments
+from .library import sibling_pairs as sibling_pairs
 from .library import validate_given as validate_given
 from .noise import detectable as detectable
 from .noise import gaps_of as gaps_of

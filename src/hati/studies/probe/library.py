@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import combinations
 
 from msgspec import Struct
 
@@ -42,6 +43,19 @@ class Experiment(Struct, frozen=True):
 
 DEMAND_MS = 20.0
 """The demand of section 4.1 of the Ginpex paper."""
+SIBLING_ROUNDS = 3
+_ALL_PAIRS, _NEIGHBOURS = 6, 16
+"""The most CPUs of which all pairs are measured; of more, the first one with its next ones and with the second half."""
+
+
+def sibling_pairs(cpus: Sequence[int]) -> list[tuple[int, int]]:
+    """The pairs of two or more CPUs that ``cpu.siblings`` measures, in each round after each CPU alone."""
+    if len(cpus) <= _ALL_PAIRS:
+        return list(combinations(cpus, 2))
+    half = len(cpus) // 2
+    near = sorted({*cpus[1:_NEIGHBOURS], *cpus[half : half + _NEIGHBOURS]} - {cpus[0]})
+    return [(cpus[0], other) for other in near]
+
 
 _LEVELS = {f"mem.level{i}_{what}": unit for i in range(1, 5) for what, unit in (("size", "B"), ("latency", "ns"))}
 
