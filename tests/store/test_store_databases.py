@@ -68,3 +68,9 @@ def test_a_store_in_a_folder_that_is_missing_is_named_whatever_the_temporary_fil
     monkeypatch.setenv("TMPDIR", str(tmp_path / "nowhere"))
     said = str(Sqlite.at(tmp_path / "none" / "store.sqlite").refused("unable to open database file"))
     assert "there is no folder" in said
+
+
+def test_a_store_below_a_file_says_that_it_is_no_folder(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("")
+    said = str(Sqlite.at(tmp_path / "taken" / "store.sqlite").refused("unable to open database file"))
+    assert f"{tmp_path / 'taken'} is not a folder; rename it" in said

@@ -262,15 +262,19 @@ class Sqlite(Database):
                 fix="end that program, or give another --store",
             )
         if self.file is not None and not self.file.parent.is_dir():
-            return InputError(
-                f"the store {self.name} cannot be made: there is no folder {self.file.parent}",
-                fix="make it, or name another place by --store",
-            )
+            return self._without_folder(self.file.parent)
         if "readonly" in reason or "unable to open" in reason:
             return self._unopened(reason)
         return InputError(
             f"the store {self.name} cannot be used: {reason}",
             fix="is it a store of Hati's? another can be named by --store",
+        )
+
+    def _without_folder(self, parent: Path) -> InputError:
+        why, how = ("{} is not a folder", "rename it") if parent.exists() else ("there is no folder {}", "make it")
+        return InputError(
+            f"the store {self.name} cannot be made: {why.format(parent)}",
+            fix=f"{how}, or name another place by --store",
         )
 
     def _unopened(self, reason: str) -> HatiError:

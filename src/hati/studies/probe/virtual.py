@@ -26,7 +26,7 @@ from hati.studies.probe.intervals import FEWEST_EVENTS, MORE_EVENTS
 
 INSIDE_METHOD = "interleaved-pairs-1"
 REFERENCE_METHOD = "shared-rate-1"
-STEAL_METHOD = "all-busy-1"
+STEAL_METHOD = "all-busy-2"
 _STOPPED, _SEVERAL = 5.0, 3
 """How many times longer than the median a repetition is that was stopped; the stops that make cycles."""
 _NONE_SEEN = -math.log(0.025)
