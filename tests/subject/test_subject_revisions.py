@@ -478,5 +478,6 @@ def test_changed_files_are_found_in_folders_with_the_signs_of_patterns(tmp_path:
         git("commit", "--quiet", "--message", f"{number}")
     known = Revisions(project)
     first, last = known.find("HEAD~"), known.find("HEAD")
-    assert known.changed(first, last, ["*.py", "data", "!data/notes"]) == ("bench.py", "data/input")
+    for later in (last, known.find(".")):
+        assert known.changed(first, later, ["*.py", "data", "!data/notes"]) == ("bench.py", "data/input")
     assert known.content(first, InPlace(project)) != known.content(last, InPlace(project))
