@@ -51,43 +51,6 @@ def test_a_thread_waits_until_another_has_analysed_the_type(first: str, second: 
     assert (done.returncode, done.stdout) == (0, "read by both\n"), done.stderr
 
 
-FORKED = """
-import os
-import signal
-import threading
-import msgspec
-import msgspec._utils as analysis
-from hati.core import decode
-
-class Outer(msgspec.Struct):
-    x: "int"
-
-begun, forked, usual = threading.Event(), threading.Event(), analysis._forward_ref
-
-def interrupted(annotation):
-    begun.set()
-    forked.wait(0.5)  # the fork waits for this thread, as it must
-    return usual(annotation)
-
-analysis._forward_ref = interrupted
-first = threading.Thread(target=lambda: decode(b'{"x": 1}', Outer))
-first.start()
-begun.wait()
-child = os.fork()
-if not child:
-    signal.alarm(10)
-    os._exit(decode(b'{"x": 1}', Outer) != Outer(1))
-forked.set()
-first.join()
-print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), decode(b'{"x": 2}', Outer).x)
-"""
-
-
-def test_a_fork_waits_until_another_thread_has_analysed_the_type() -> None:
-    done = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, text=True, check=False, timeout=60)
-    assert done.stdout == "0 2\n", done.stderr
-
-
 class Level(int):
     """A type that msgspec does not know."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from threading import Lock
 from typing import Any, TypeVar
@@ -13,8 +12,6 @@ T = TypeVar("T")
 Hook = Callable[[type[Any], Any], object]
 """Makes the value of a type that msgspec does not know, from the type and what was written."""
 _PREPARING, _PREPARED = Lock(), set[object]()
-# else a child forked meanwhile waits for a thread that it does not have
-os.register_at_fork(before=_PREPARING.acquire, after_in_parent=_PREPARING.release, after_in_child=_PREPARING.release)
 
 
 def decode(content: bytes | str, kind: type[T], dec_hook: Hook | None = None) -> T:
@@ -41,7 +38,8 @@ def _prepare(kind: object) -> None:
     """Let msgspec analyse a type and those of its fields while no other thread does.
 
     At the first use of a Struct, msgspec puts its analysis into the class, and goes on with the types of its fields, in
-    Python; another thread that reads the Struct meanwhile crashes the process (seen with msgspec 0.22).
+    Python; another thread that reads the Struct meanwhile crashes the process (seen with msgspec 0.22). A child that is
+    forked meanwhile would wait for that thread, which it does not have: it must not read such types.
     """
     if kind not in _PREPARED:
         with _PREPARING:
