@@ -481,3 +481,20 @@ def test_changed_files_are_found_in_folders_with_the_signs_of_patterns(tmp_path:
     for later in (last, known.find(".")):
         assert known.changed(first, later, ["*.py", "data", "!data/notes"]) == ("bench.py", "data/input")
     assert known.content(first, InPlace(project)) != known.content(last, InPlace(project))
+
+
+def test_an_edit_in_the_second_of_its_commit_is_a_change(tmp_path: Path, git: Git) -> None:
+    project = tmp_path / "repo"
+    file, index, second = project / "bench.py", project / ".git" / "index", (1_700_000_000, 1_700_000_000)
+    project.mkdir()
+    git("init", "--quiet")
+    git("config", "core.trustctime", "false")
+    file.write_text("1")
+    os.utime(file, second)
+    git("add", "--all")
+    git("commit", "--quiet", "--message", "1")
+    os.utime(index, second)
+    file.write_text("2")
+    os.utime(file, second)
+    known = Revisions(project)
+    assert known.changed(known.find("HEAD"), known.find("."), ["*.py"]) == ("bench.py",)

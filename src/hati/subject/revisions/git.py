@@ -340,7 +340,8 @@ class GitHistory:
         with TemporaryDirectory() as folder:  # diff refreshes the index
             index = Path(folder) / "index"
             with suppress(FileNotFoundError):  # there is none in a new repository
-                shutil.copyfile(self._repository / "index", index)
+                # the time of the index tells git which files may have changed in the second in which it was written
+                shutil.copy2(self._repository / "index", index)
             diff = ("-c", "diff.relative=false", "diff", "--name-only", "--no-renames", "-z")
             return texts(asked((*self._work_tree, *diff, *words), self.top / within, {"GIT_INDEX_FILE": str(index)}))
 
