@@ -33,7 +33,7 @@ def detected(name, raw) -> dict[str, Property]:
     return {each.name: each for each in DETECTORS[name](raw, INPUTS)}
 
 
-DISTURBED = re.compile(r"something else had \d+%|others used [\d.]+|did not run|changes? of|in some rounds only")
+DISTURBED = re.compile(r"something else had \d+ %|others used [\d.]+|did not run|changes? of|in some rounds only")
 """How a reason names other load; nothing else excuses that a value is not measured."""
 
 
