@@ -29,6 +29,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.acceptance
 @pytest.mark.usefixtures("project")
 def test_page_faults_of_calls_are_asserted(hati: Hati) -> None:
     done = hati("assert", "--formula", f"{FAULTS} >= 900")

@@ -144,6 +144,7 @@ def test_points_need_a_range(hati_here: Hati) -> None:
     assert hati_here("predict", "model.toml", "--points", "5").status == 2
 
 
+@pytest.mark.acceptance
 @pytest.mark.usefixtures("model")
 def test_the_page_of_a_range_has_its_chart(hati_here: Hati, tmp_path: Path) -> None:
     page = tmp_path / "loads.html"

@@ -162,6 +162,7 @@ def test_a_killed_probe_goes_on_with_what_it_has_not_measured(
     assert [each["reused"] for each in json.loads(out)["experiments"]] == [True, False]
 
 
+@pytest.mark.acceptance
 def test_a_full_disk_ends_it_with_4_and_what_was_measured_is_kept(
     capfd: Capture, small_disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -176,6 +176,7 @@ def test_the_table_of_a_calibration_names_the_error_that_is_too_large() -> None:
     assert row[-1] == "unstable, linearity +6.7 %"
 
 
+@pytest.mark.acceptance
 def test_the_page_has_warnings_a_time_line_and_histograms(hati_here: Hati, tmp_path: Path) -> None:
     (tmp_path / "work.yaml").write_text(on_two_machines(MODEL.replace("demand_ms: 0.1", "units: 5")))
     done = hati_here("probe", "run", "work.yaml", "--format", "html", "--output", "page.html", folder=tmp_path)
@@ -309,6 +310,7 @@ INTERRUPTING = """\
 """
 
 
+@pytest.mark.acceptance
 def test_what_is_interrupted_ends_with_130_and_what_was_measured_is_kept(hati_here: Hati, tmp_path: Path) -> None:
     (tmp_path / "work.yaml").write_text(BROKEN_OFF + INTERRUPTING.replace("HATI", str(os.getpid())))
     words = ("--observations", "all.csv", "--format", "json")

@@ -207,6 +207,7 @@ def test_the_end_of_one_stops_the_others(tmp_path: Path) -> None:
     assert len(observed.values("endless", Sensor.RESPONSE)) > 1
 
 
+@pytest.mark.acceptance
 def test_what_was_observed_before_a_failure_is_kept(tmp_path: Path) -> None:
     first = CpuLoad(Kernel.MANDELBROT, units=10, name="first", sensors=(Sensor.RESPONSE,))
     never = CpuLoad(Kernel.WAIT, demand_ms=60_000)

@@ -260,6 +260,7 @@ def run_locally(folder: Path, place: str, lock: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(words, cwd=folder, env=environment, stdout=-1, stderr=-1, text=True)
 
 
+@pytest.mark.acceptance
 def test_an_agent_with_the_lock_of_its_controller_is_refused_at_once(tmp_path: Path, local: tuple[str, Path]) -> None:
     place, lock = local
     with run_locally(tmp_path, place, lock) as running:

@@ -197,6 +197,7 @@ def test_page_faults_are_those_of_the_calls_and_their_children(
     assert 1900 < min(many) - max(few) < 2100
 
 
+@pytest.mark.acceptance
 @pytest.mark.usefixtures("valgrind")
 def test_valgrind_counts_the_calls_alone(loops: Path, measure: Measure) -> None:
     benchmark = replace(counted(loops, "work", 1000, "instructions"), counters=CounterSource.VALGRIND)

@@ -78,10 +78,12 @@ def test_no_check_takes_a_machine_for_a_change() -> None:
     assert all(" of two machines, or of two states of one, and do" in each.warnings[0] for each in found)
 
 
+@pytest.mark.acceptance
 def test_checks_find_changes_all_the_same() -> None:
     assert sum(checked(seed, 0.25, 1.1).verdict is ChangeVerdict.SLOWER for seed in range(1, 21)) >= 18
 
 
+@pytest.mark.acceptance
 def test_no_bisection_takes_a_machine_for_a_change() -> None:
     for seed in range(1, 21):
         id_ = bisection_id(MAIN, Configuration(), TIME, LINE, Question(), seed, "pool")

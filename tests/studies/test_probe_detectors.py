@@ -314,6 +314,7 @@ def test_the_clock() -> None:
     assert "others used 40 %" in beside["clock.cost"].reason
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("between", [pytest.param(0.01, marks=pytest.mark.acceptance), 0.08])
 def test_the_clock_of_one_machine_rarely_differs_from_itself(between: float) -> None:
     truths = {"clock.cost": 22.6, "clock.thread_cost": 245.0}
@@ -328,6 +329,7 @@ def test_the_clock_of_one_machine_rarely_differs_from_itself(between: float) -> 
     assert differing / 500 <= 0.03
 
 
+@pytest.mark.acceptance
 def test_two_speeds_by_window_are_no_difference_of_the_clock() -> None:
     """As of processes whose readings take 27 or 34 ns; the mean is that of both."""
     covered = differing = 0
@@ -351,6 +353,7 @@ def test_a_largest_value_never_decides_a_difference() -> None:
     assert "a largest value" in found.reason
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("length", [0.2, pytest.param(5.0, marks=pytest.mark.acceptance)])
 def test_usable_cores_are_covered(length: float) -> None:
     """Of two CPUs, others take 5 % in pieces; the third process does not run."""

@@ -152,12 +152,14 @@ def coverage_of_enough(weights: Callable[[np.random.Generator, int], np.ndarray]
     return sum(within(each.interval(), expected) for each in enough) / len(enough)
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("expected", [5.0, 8.0, 12.0, 20.0, 50.0])
 @pytest.mark.parametrize("weights", WEIGHTS)
 def test_totals_of_enough_events_are_covered(weights: str, expected: float) -> None:
     assert coverage_of_enough(WEIGHTS[weights], expected) >= 0.95
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize(
     ("expected", "least"), [(5.0, 0.95), (8.0, 0.95), (12.0, 0.95), (20.0, 0.92), (30.0, 0.86), (50.0, 0.91)]
 )
@@ -170,6 +172,7 @@ def test_totals_with_rare_heavy_events_are_covered_as_stated(expected: float, le
     assert coverage_of_enough(weights, expected) >= least
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("expected", [0.5, 1.0, 2.0, 3.0, 5.0])
 def test_counts_of_events_are_covered_however_few(expected: float) -> None:
     """Garwood's interval; it is wider where the events of one window are closer to each other than Poisson's."""

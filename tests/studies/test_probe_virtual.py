@@ -164,6 +164,7 @@ def test_where_nothing_was_stolen_the_upper_limit_is_garwoods() -> None:
     assert (found.verdict, found.interval) == (ProbeVerdict.MEASURED, (0.0, pytest.approx(0.03689, rel=1e-3)))
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize(("expected", "length"), [(8, 0.02), (16, 0.02), (32, 0.02), (8, 0.06)])
 def test_measured_stolen_time_is_covered(expected: int, length: float) -> None:
     """Intervals of exponential length in 1 s of two CPUs, counted in ticks of 10 ms: 91 % or more are covered."""
