@@ -328,7 +328,7 @@ _TEMPORARY_BYTES = 2**20
 def _temporary_folder() -> Path | None:
     """The folder of SQLite's temporary files, by its own choice; None if it finds none."""
     named = [os.environ.get(name) for name in ("SQLITE_TMPDIR", "TMPDIR")]
-    places = [Path(each) for each in (*named, "/var/tmp", "/usr/tmp", "/tmp", ".") if each]  # noqa: S108
+    places = [Path(each) for each in (*named, "/var/tmp", "/usr/tmp", "/tmp", ".") if each]  # noqa: S108 - SQLite's
     return next((each for each in places if each.is_dir() and os.access(each, os.W_OK | os.X_OK)), None)
 
 

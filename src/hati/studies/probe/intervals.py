@@ -123,7 +123,8 @@ FEWEST_EVENTS = 5
 MORE_EVENTS = "measure without `--quick`, or again while the machine is used as usual"
 """What to do where events are too few."""
 _HEAVIER, _WELL_KNOWN = 3.0, 20
-"""By how many times the largest weight seen an unseen event may exceed it, of up to so many events; of more, less."""
+"""How far the weight of an unseen event may exceed the largest seen one, as a multiple of it, and up to which number of
+events; with more events it is less."""
 
 
 class Total(Struct, frozen=True):
