@@ -34,7 +34,7 @@ from hati.studies.probe import (
 )
 from hati.studies.probe.document import ProbeJson
 from hati.wiring.probes import experiments, selftest, virtual
-from hati.wiring.probes.experiments import side_of
+from hati.wiring.probes.results import side_of
 from interrupts import still_running
 
 Capture = pytest.CaptureFixture[str]

@@ -117,13 +117,12 @@ def measure(
     from hati.wiring.probes.experiments import (
         ProbeRequest,
         measure_probe,
-        measured_number,
         missed,
         parse_age,
         parse_given,
         plan_probe,
-        side_of,
     )
+    from hati.wiring.probes.results import measured_number, side_of
     from hati.wiring.probes.task_sets import parse_machines
     from hati.wiring.probes.virtual import parse_inside
 
@@ -278,7 +277,7 @@ def diff(
     from hati.document import Joined, publish
     from hati.studies.probe import differences
     from hati.studies.probe.document import ProbeDiffJson, probe_diff_document
-    from hati.wiring.probes.experiments import side_of
+    from hati.wiring.probes.results import side_of
 
     check_output(output)
     (first, old), (second, new) = side_of(before, store), side_of(after, store)

@@ -11,7 +11,7 @@ from hati.core import InputError
 from hati.core.wording import suggestion
 from hati.prediction import ProbedMachine, Scheduling, ServiceModel
 from hati.studies.probe import ProbeConclusion, ProbeVerdict, Property
-from hati.wiring.probes.experiments import measured_number, side_of
+from hati.wiring.probes.results import measured_number, side_of
 
 _ALIKE = 0.1
 _OTHERWISE = ", or write cores and speed into the model"
