@@ -7,14 +7,16 @@ two runs of a pair differ by their order.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 from scipy import stats
 
 from benchmarks.markdown import table
-from hati.campaign import campaign
+from benchmarks.parallel import spread
+from hati.campaign import measured
 from hati.core import (
     Assignment,
     Benchmark,
@@ -29,12 +31,12 @@ from hati.core import (
     Task,
 )
 from hati.studies.comparison import ChangeVerdict, Question
-from hati.studies.gate import Cell, Gate, GateConclusion, gate_id
+from hati.studies.gate import Cell, Gate, gate_id, worst_verdict
 from hati.testing import FakeEngine, MemoryStore
 
-GATES = 1_000
-CHANGED = 200
+CHECKS = 400
 ROUNDS = 24
+ALPHA = 0.01
 
 TIME = Metric("time", "s")
 MAIN = Benchmark("main", ("true",), Reader(ReaderKind.HATI), (TIME,))
@@ -45,10 +47,10 @@ STRATA = tuple(
 )
 Noise = Callable[[np.random.Generator, int], float]
 """The logarithm of a run, by its number."""
-Change = Callable[[Configuration], float]
 
+NORMAL = "normal, 3 %"
 NOISES: dict[str, Noise] = {
-    "normal, 3 %": lambda rng, _: float(rng.normal(0.0, 0.03)),
+    NORMAL: lambda rng, _: float(rng.normal(0.0, 0.03)),
     "t3": lambda rng, _: float(0.02 * rng.standard_t(3)),
     "bimodal": lambda rng, _: float(rng.normal(0.1 * rng.integers(2), 0.01)),
     "drifting machine": lambda rng, run: float(rng.normal(0.002 * run, 0.03)),
@@ -59,16 +61,50 @@ NOISES: dict[str, Noise] = {
 }
 
 
-def unchanged(_: Configuration) -> float:
-    return 1.0
+@dataclass(frozen=True)
+class Change:
+    """A change of the times by a ratio, where all options of ``where`` are set."""
+
+    name: str
+    ratio: float
+    where: str = ""
+    promised: bool = False
+
+    def at(self, configuration: Configuration) -> float:
+        """The ratio in a configuration."""
+        return self.ratio if all(configuration[option] for option in self.where) else 1.0
 
 
-def everywhere(ratio: float) -> Change:
-    return lambda _: ratio
+NONE = Change("none", 1.0)
+CHANGES = (
+    Change("5 % everywhere", 1.05, promised=True),
+    Change("30 % in one stratum of eight", 1.3, "abc", promised=True),
+    Change("15 % in one stratum of eight", 1.15, "abc"),
+    Change("3 % everywhere", 1.03),
+)
 
 
-def in_one_stratum(ratio: float) -> Change:
-    return lambda configuration: ratio if all(configuration.values()) else 1.0
+@dataclass(frozen=True)
+class Case:
+    """Checks of one kind: the noise of runs by its name, the change, and the level."""
+
+    noise: str
+    change: Change
+    alpha: float
+
+
+@dataclass(frozen=True)
+class Decided:
+    """The verdict of a check, those of all its groups, and its rounds."""
+
+    verdict: ChangeVerdict
+    groups: tuple[ChangeVerdict, ...]
+    rounds: int
+
+    @property
+    def alarmed(self) -> bool:
+        """Whether any change is reported, overall or in a stratum."""
+        return not {ChangeVerdict.SLOWER, ChangeVerdict.FASTER}.isdisjoint(self.groups)
 
 
 class _Quick(MemoryStore):
@@ -79,80 +115,83 @@ class _Quick(MemoryStore):
         return True
 
 
-def gated(seed: int, noise: Noise, change: Change, alpha: float) -> GateConclusion:
-    """One check of at most 24 rounds."""
-    question = Question(alpha=alpha)
+def simulated(case: Case, seed: int) -> tuple[Gate, FakeEngine]:
+    """A check of at most 24 rounds, and what runs its tasks."""
+    question = Question(alpha=case.alpha)
     budget = Budget(runs=ROUNDS * 2 * len(STRATA))
     gate = Gate(gate_id(STRATA, OLD, NEW, question, seed, "m"), OLD, NEW, STRATA, question, budget)
-    rng = np.random.default_rng([seed, 77])
-    made = iter(range(sys.maxsize))
+    rng, noise = np.random.default_rng([seed, 77]), NOISES[case.noise]
+    numbers = iter(range(sys.maxsize))
 
-    def measured(task: Task) -> dict[str, list[float]]:
-        level = change(task.configuration) if task.revision == NEW.id else 1.0
-        return {"time": [float(level * np.exp(noise(rng, next(made))))]}
+    def measure(task: Task) -> dict[str, list[float]]:
+        level = case.change.at(task.configuration) if task.revision == NEW.id else 1.0
+        return {"time": [float(level * np.exp(noise(rng, next(numbers))))]}
 
-    return campaign(gate, FakeEngine(measured), _Quick(), gate.budget)
-
-
-def alarmed(found: GateConclusion) -> bool:
-    """Whether any change is reported, overall or in a stratum."""
-    rows = [*found.rows, *(each.comparison for each in found.strata)]
-    return any(row.change.changed for row in rows)
+    return gate, FakeEngine(measure)
 
 
-def slower(found: GateConclusion) -> bool:
-    return found.verdict is ChangeVerdict.SLOWER
+def decided(about: tuple[Case, int]) -> Decided:
+    """The verdicts of the check of a case with a seed, without the intervals and forecasts of its report."""
+    gate, engine = simulated(*about)
+    evidence = measured(gate, engine, _Quick(), gate.budget)
+    found = gate.judgement(evidence)
+    verdicts = {group: found.verdict(group) for group in gate.groups}
+    everywhere, in_strata = (
+        [each for group, each in verdicts.items() if (group.stratum is None) is whole] for whole in (True, False)
+    )
+    rounds = len(evidence.done) // (2 * len(STRATA))
+    return Decided(worst_verdict(everywhere, in_strata), tuple(verdicts.values()), rounds)
 
 
-def _rounds(found: GateConclusion) -> int:
-    return found.explored + found.confirmed
+def cases(noises: Sequence[str] = tuple(NOISES)) -> tuple[Case, ...]:
+    """Checks without a change at two levels, and with changes at 1 %."""
+    alike = [Case(noise, NONE, alpha) for alpha, noise in product((ALPHA, 0.05), noises)]
+    return (*alike, *(Case(noise, change, ALPHA) for change, noise in product(CHANGES, noises)))
 
 
-def alike(noise: Noise, alpha: float) -> tuple[int, float]:
-    """The number of false alarms of checks without a change, and their mean number of rounds."""
-    found = [gated(seed, noise, unchanged, alpha) for seed in range(GATES)]
-    return sum(map(alarmed, found)), float(np.mean(list(map(_rounds, found))))
+def result(checks: int = CHECKS, noises: Sequence[str] = tuple(NOISES)) -> tuple[str, bool]:
+    found = iter(spread(decided, product(cases(noises), range(1, checks + 1))))
+    return tables({case: [next(found) for _ in range(checks)] for case in cases(noises)})
 
 
-def result() -> tuple[str, bool]:
+def tables(outcomes: Mapping[Case, Sequence[Decided]]) -> tuple[str, bool]:
+    """Both tables as Markdown, and whether their goals are reached."""
     met: list[bool] = []
+    checks = min(map(len, outcomes.values()))
     text = table(
         "Checks of what did not change",
         ("noise of runs", "alpha", "alarms", "rounds", "met"),
-        list(_alike(met)),
-        f"{GATES:,} simulated checks a row, eight strata, 5 % margin; met: within the 99 % bound of a binomial.",
+        [_alike(case, found, met) for case, found in outcomes.items() if case.change == NONE],
+        f"{checks:,} simulated checks a row, eight strata, 5 % margin; met: within the 99 % bound of a binomial.",
     )
     text += "\n" + table(
-        "What checks find, at 1 %",
+        f"What checks find, at {ALPHA:.0%}",
         ("change", "noise of runs", "slower", "same", "rounds", "met"),
-        list(_changed(met)),
-        f"{CHANGED} simulated checks a row of at most {ROUNDS} rounds; met: nine of ten, where that is promised.",
+        [_changed(case, found, met) for case, found in outcomes.items() if case.change != NONE],
+        f"{checks:,} simulated checks a row of at most {ROUNDS} rounds; met: nine of ten, where that is promised.",
     )
     return text, all(met)
 
 
-def _alike(met: list[bool]) -> Iterator[tuple[str, ...]]:
-    for alpha, (name, noise) in product((0.01, 0.05), NOISES.items()):
-        alarms, rounds = alike(noise, alpha)
-        met.append(alarms <= stats.binom.ppf(0.99, GATES, alpha))
-        yield name, f"{alpha:.0%}", f"{alarms / GATES:.1%}", f"{rounds:.1f}", "yes" if met[-1] else "NO"
+def _alike(case: Case, found: Sequence[Decided], met: list[bool]) -> tuple[str, ...]:
+    alarms = sum(each.alarmed for each in found)
+    met.append(alarms <= stats.binom.ppf(0.99, len(found), case.alpha))
+    return case.noise, f"{case.alpha:.0%}", f"{alarms / len(found):.1%}", _rounds(found), "yes" if met[-1] else "NO"
 
 
-def _changed(met: list[bool]) -> Iterator[tuple[str, ...]]:
-    changes = {
-        "5 % everywhere": (everywhere(1.05), True),
-        "30 % in one stratum of eight": (in_one_stratum(1.3), True),
-        "15 % in one stratum of eight": (in_one_stratum(1.15), False),
-        "3 % everywhere": (everywhere(1.03), False),
-    }
-    for (change, (how, promised)), (name, noise) in product(changes.items(), NOISES.items()):
-        found = [gated(seed, noise, how, 0.01) for seed in range(CHANGED)]
-        share = sum(map(slower, found)) / CHANGED
-        same = sum(each.verdict is ChangeVerdict.SAME for each in found) / CHANGED
-        wanted = promised and name == "normal, 3 %"
-        met.append(not wanted or share >= 0.9)
-        held = "" if not wanted else "yes" if met[-1] else "NO"
-        yield change, name, f"{share:.0%}", f"{same:.0%}", f"{np.mean(list(map(_rounds, found))):.1f}", held
+def _changed(case: Case, found: Sequence[Decided], met: list[bool]) -> tuple[str, ...]:
+    slower, same = (
+        sum(each.verdict is verdict for each in found) / len(found)
+        for verdict in (ChangeVerdict.SLOWER, ChangeVerdict.SAME)
+    )
+    wanted = case.change.promised and case.noise == NORMAL
+    met.append(not wanted or slower >= 0.9)
+    held = "" if not wanted else "yes" if met[-1] else "NO"
+    return case.change.name, case.noise, f"{slower:.0%}", f"{same:.0%}", _rounds(found), held
+
+
+def _rounds(found: Sequence[Decided]) -> str:
+    return f"{np.mean([each.rounds for each in found]):.1f}"
 
 
 def main() -> int:

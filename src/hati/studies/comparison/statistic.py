@@ -74,6 +74,8 @@ class Statistic(Struct, frozen=True):
 
     def of(self, values: FloatArray) -> float:
         """The number that stands for a run with those values, shape (n,)."""
+        if len(values) == 1:
+            return float(values[0])
         if self.quantile is not None:
             return float(np.quantile(values, self.quantile))
         return float(np.mean(self._kept(values) if self.trimmed else values))

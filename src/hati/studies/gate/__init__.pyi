@@ -3,6 +3,7 @@ from .conclusion import Broken as Broken
 from .conclusion import GateConclusion as GateConclusion
 from .conclusion import WarmUpCut as WarmUpCut
 from .conclusion import affected_options as affected_options
+from .conclusion import worst_verdict as worst_verdict
 from .rounds import Cell as Cell
 from .rounds import GateRule as GateRule
 from .rounds import Group as Group

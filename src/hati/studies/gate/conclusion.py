@@ -257,10 +257,15 @@ class GateConclusion(Struct, frozen=True):
 
         It is inconclusive if nothing could be compared.
         """
-        everywhere = {row.change.verdict for row in self.rows}
-        anywhere = everywhere | {each.comparison.change.verdict for each in self.strata}
-        if ChangeVerdict.SLOWER in anywhere:
-            return ChangeVerdict.SLOWER
-        if ChangeVerdict.INCONCLUSIVE in everywhere or not everywhere:
-            return ChangeVerdict.INCONCLUSIVE
-        return ChangeVerdict.FASTER if ChangeVerdict.FASTER in anywhere else ChangeVerdict.SAME
+        in_strata = [each.comparison.change.verdict for each in self.strata]
+        return worst_verdict([row.change.verdict for row in self.rows], in_strata)
+
+
+def worst_verdict(everywhere: Collection[ChangeVerdict], in_strata: Collection[ChangeVerdict]) -> ChangeVerdict:
+    """The verdict of a check whose whole benchmarks and strata have those verdicts; see ``GateConclusion.verdict``."""
+    anywhere = {*everywhere, *in_strata}
+    if ChangeVerdict.SLOWER in anywhere:
+        return ChangeVerdict.SLOWER
+    if ChangeVerdict.INCONCLUSIVE in everywhere or not everywhere:
+        return ChangeVerdict.INCONCLUSIVE
+    return ChangeVerdict.FASTER if ChangeVerdict.FASTER in anywhere else ChangeVerdict.SAME

@@ -367,8 +367,7 @@ class Gate:
         rounds = _rounds(evidence, Stage.EXPLORING) + 1
         runs = _SIDES * (len(alive) + max(self._fewest, rounds) * len(suspected))
         left = self.budget.left(evidence)
-        each = evidence.seconds_per_run
-        return runs <= left.runs and (not suspected or runs * each <= left.seconds)
+        return runs <= left.runs and (not suspected or runs * evidence.seconds_per_run <= left.seconds)
 
     def _unfinished(self, found: GateJudgement, evidence: Evidence, alive: Sequence[int]) -> Iterator[Task]:
         """The rest of the last round of each stage: a campaign may have been killed in it."""
