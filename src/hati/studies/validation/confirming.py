@@ -15,6 +15,7 @@ from hati.core import Evidence, FloatArray, InputError, Plan, Task, generator, r
 from hati.core.wording import listed
 from hati.design.coding import Candidates, Levels, Model, candidates, from_levels
 from hati.design.information import Identified, identified
+from hati.document.document import percent
 from hati.stats import ModelTerms, Term, cell_columns, forward_selection
 from hati.studies.schedule import tasks_left
 from hati.studies.screening import EffectScale
@@ -49,7 +50,6 @@ from hati.studies.validation.screened import (
     Screened,
     ScreenedSize,
     check_predictions,
-    percent,
     predictable,
 )
 from hati.studies.validation.settling import ONE_SHIFT
@@ -116,16 +116,16 @@ def _predicted(found: PredictionCheck) -> Assumption:
         few = f"{found.runs} of {found.random} could be predicted: too few" if found.random else "none is left to run"
         return Assumption(statement, Result.UNDECIDED, few)
     errors = (
-        f"{found.runs} of {found.random} predicted with a median error of {percent(found.median)}, "
-        f"the largest {percent(found.largest)}; mean square {found.ratio:.2g} times what is expected "
+        f"{found.runs} of {found.random} predicted with a median error of {percent(found.median, 2)}, "
+        f"the largest {percent(found.largest, 2)}; mean square {found.ratio:.2g} times what is expected "
         f"(p = {found.p_value:.2g})"
     )
     if found.p_value <= ALPHA:
         return Assumption(statement, Result.REFUTED, f"{errors}: something else is active, or the model bends")
     seen = (
-        f"what the model leaves of the screening's runs, {percent(found.deviation or 0.0)}, is noise or not modelled"
+        f"what the model leaves of the screening's runs, {percent(found.deviation or 0.0, 2)}, is noise or not modelled"
         if found.unseen is None
-        else f"what is not modelled and has a standard deviation of {percent(found.unseen)} is seen with 80 % power"
+        else f"what is not modelled and has a standard deviation of {percent(found.unseen, 2)} is seen with 80 % power"
     )
     return Assumption(statement, Result.NOT_REFUTED, f"{errors}; {seen}")
 

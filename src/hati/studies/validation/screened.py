@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hati.core import Configuration, Evidence, FloatArray, InputError, Metric, conversion
 from hati.design.coding import Levels, Model, levels
-from hati.document.document import change_range
+from hati.document.document import change_range, percent
 from hati.space import Space
 from hati.stats import (
     Index,
@@ -30,11 +30,6 @@ from hati.studies.screening.changes import EffectContrast, Readable, RelativeCha
 from hati.studies.screening.conclusion import EffectScale
 from hati.studies.screening.runs import model_units
 from hati.studies.validation.conclusion import PredictionCheck
-
-
-def percent(fraction: float) -> str:
-    """A fraction in percent with two significant digits: ``1.9 %``, ``2,800 %``."""
-    return f"{float(f'{100.0 * fraction:.2g}'):,.10g} %"
 
 
 class Runs(Struct, frozen=True, eq=False):
@@ -238,7 +233,7 @@ class Screened(Struct, frozen=True):
 
     def missed(self, size: float) -> str:
         """The size, on the deciding scale, of effects that are found with 80 % power, in words."""
-        return f"one of {percent(self.relative(size))} would have been found with 80 % power"
+        return f"one of {percent(self.relative(size), 2)} would have been found with 80 % power"
 
 
 def _in_percent(found: RelativeChange) -> str:
