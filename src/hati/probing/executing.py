@@ -29,21 +29,21 @@ from hati.probing.kernel import (
     validate_hypervisor,
 )
 from hati.studies.probe import DEMAND_MS, SIBLING_ROUNDS, WEIGHT_STEPS, Experiment, Inputs, Neighbour, sibling_pairs
+from hati.studies.probe.library import LINK, MOST_GAPS_CPUS, SHORTEST_KERNEL, TIMINGS
 
 _MS = 1_000_000
 _SECOND = 1000 * _MS
-_MOST_CPUS = 4
 _MOST_PROCESSES = 64
 _MOST_GAPS = 200_000
 _MEBIBYTE = 2**20
-_UNITS, _BURSTS, _BETWEEN_BURSTS = 200_000, 6, 0.5
-"""Units of work in a repetition; bursts of repetitions, and the seconds between them."""
+_UNITS, _BETWEEN_BURSTS = 200_000, 0.5
+"""Units of work in a repetition; the seconds between bursts of repetitions."""
 _WINDOWS, _BETWEEN_WINDOWS = 8, 0.25
 _SMALL = (4, 8, 12, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96)
 """Regions in KiB for caches of the first level, small enough for the TLB not to matter."""
 _PAGES = 16 * 1024
-_REPETITIONS = 4
-_STEAL_WINDOWS = 8
+_STEPS, _PAUSE = 4, 0.25
+"""Rounds of a pause and of work, and the pause's share of a round."""
 _SPREAD_LIMIT = 100 * _MS
 
 
@@ -75,7 +75,7 @@ class Setting(Struct, frozen=True):
 
     def duration(self, seconds: float) -> int:
         """The scaled duration in ns."""
-        return int(seconds * self.scale * _SECOND)
+        return round(seconds * self.scale * _SECOND)
 
     def run(self, *arguments: object) -> Series:
         """Run a kernel, and return its arrays."""
@@ -146,21 +146,23 @@ def _clock(setting: Setting, _: Inputs) -> Execution:
 
 def _work(setting: Setting, _: Inputs) -> Execution:
     cpu, raw = setting.cpus[0], Series({"units": np.array([float(_UNITS)])})
+    seconds, bursts = TIMINGS["cpu.work"].seconds, TIMINGS["cpu.work"].kernels
+    working = setting.duration((seconds - (bursts - 1) * _BETWEEN_BURSTS) / bursts)
     watch = Watch([cpu])
-    for burst in range(_BURSTS):
+    for burst in range(bursts):
         if burst:
             time.sleep(setting.duration(_BETWEEN_BURSTS) / _SECOND)  # adjacent bursts vary less than the machine does
-        found = setting.run("work", setting.duration(0.05), _UNITS, "other", cpu)
+        found = setting.run("work", working, _UNITS, "other", cpu)
         raw |= {f"{name}/{burst}": values for name, values in found.items()}
     return _with_others(raw, watch.accounts())
 
 
 def _usable(setting: Setting, inputs: Inputs) -> Execution:
     raw: Series = {}
-    watched = []
+    watched, seconds = [], TIMINGS["cpu.usable"].seconds / 2
     for group, processes in (("1", 1), ("n", len(setting.cpus) + 1)):
         watch = Watch(setting.cpus)
-        found = _spin(setting, inputs, 1.5, cpu=-1, processes=min(_MOST_PROCESSES, processes))
+        found = _spin(setting, inputs, seconds, cpu=-1, processes=min(_MOST_PROCESSES, processes))
         watched.append(watch.accounts())
         raw |= _prefixed(found, group)
     return {**raw, "others": np.array([watched[-1].taken])}, watched
@@ -170,7 +172,7 @@ def _limit(setting: Setting, inputs: Inputs) -> Execution:
     cpu = setting.cpus[0]
     group = setting.group or own_group()
     watch, before = Watch([cpu]), throttled_seconds(group)
-    found = _spin(setting, inputs, 3.0, cpu=cpu, least_ns=200_000)
+    found = _spin(setting, inputs, TIMINGS["cpu.limit"].seconds, cpu=cpu, least_ns=200_000)
     accounts, after = watch.accounts(), throttled_seconds(group)
     throttled = {} if before is None or after is None else {"throttled": np.array([(after - before) / accounts.wall])}
     return {**found, **throttled, "unused": np.array([accounts.unused / accounts.wall])}, (accounts,)
@@ -180,10 +182,11 @@ def _pair(setting: Setting, inputs: Inputs) -> Execution:
     first, second = _several_cpus(setting)[:2]
     units = max(1, int(0.5 * inputs["cpu.rate"]))
     raw: Series = {}
+    timing = TIMINGS["cpu.pair"]
     watch = Watch([first, second])
-    for burst in range(_BURSTS):
+    for burst in range(timing.kernels // 3):
         a, b, both = (
-            setting.run("wide", setting.duration(0.05), units, "other", *cpus)
+            setting.run("wide", setting.duration(timing.each), units, "other", *cpus)
             for cpus in ([first], [second], [first, second])
         )
         raw |= {f"a_alone_ns/{burst}": a["work_cpu_ns"], f"b_alone_ns/{burst}": b["work_cpu_ns"]}
@@ -194,9 +197,10 @@ def _pair(setting: Setting, inputs: Inputs) -> Execution:
 def execute_steps(setting: Setting, inputs: Inputs, every_ns: int = 0, percent: int = 100) -> Execution:
     """Rounds of a pause and of work, which may alternate; raw observations as in ``cpu.frequency``."""
     cpu = setting.cpus[0]
-    pause, working, units = setting.duration(0.15), setting.duration(0.45), int(inputs["cpu.rate"])
+    round_seconds, units = TIMINGS["cpu.frequency"].seconds / _STEPS, int(inputs["cpu.rate"])
+    pause, working = setting.duration(_PAUSE * round_seconds), setting.duration((1.0 - _PAUSE) * round_seconds)
     watch = Watch([cpu])
-    found = setting.run("steps", _REPETITIONS, pause, working, units, cpu, every_ns, percent)
+    found = setting.run("steps", _STEPS, pause, working, units, cpu, every_ns, percent)
     return found, (watch.accounts(),)
 
 
@@ -205,7 +209,8 @@ def _siblings(setting: Setting, inputs: Inputs) -> Execution:
     pairs = sibling_pairs(cpus)
     used = tuple(sorted({cpu for pair in pairs for cpu in pair}))
     runs = SIBLING_ROUNDS * (len(used) + len(pairs))
-    duration, units = setting.duration(max(0.03, 1.2 / runs)), max(1, int(0.1 * inputs["cpu.rate"]))
+    duration = setting.duration(max(SHORTEST_KERNEL, TIMINGS["cpu.siblings"].seconds / runs))
+    units = max(1, int(0.1 * inputs["cpu.rate"]))
 
     def medians(*chosen: int) -> list[float]:
         found = setting.run("wide", duration, units, "other", *chosen)
@@ -230,7 +235,7 @@ def _gaps(setting: Setting, inputs: Inputs) -> Execution:
     cpus = _spread(setting.cpus)
     for number, cpu in enumerate(cpus):
         watch = Watch([cpu])
-        found = _spin(setting, inputs, 2.0, cpu=cpu, least_ns=10_000)
+        found = _spin(setting, inputs, TIMINGS["noise.gaps"].seconds, cpu=cpu, least_ns=10_000)
         watched.append(watch.accounts())
         raw |= {f"{name}/{number}": values for name, values in found.items()}
     return {
@@ -243,16 +248,18 @@ def _gaps(setting: Setting, inputs: Inputs) -> Execution:
 
 def _repetition(setting: Setting, inputs: Inputs) -> Execution:
     cpu, units = setting.cpus[0], int(2.0 * inputs["cpu.rate"])
+    duration = setting.duration(TIMINGS["noise.repetition"].seconds)
     watch = Watch([cpu])
-    return _with_others(setting.run("work", setting.duration(4.0), units, "other", cpu), watch.accounts())
+    return _with_others(setting.run("work", duration, units, "other", cpu), watch.accounts())
 
 
 def _timeslice(setting: Setting, inputs: Inputs) -> Execution:
     raw: Series = {}
-    watched = []
-    for processes in (2, 3, 4):
-        watch = Watch([setting.cpus[0]])
-        raw |= _prefixed(_spin(setting, inputs, 1.0, cpu=setting.cpus[0], processes=processes), str(processes))
+    watched, cpu, numbers = [], setting.cpus[0], (2, 3, 4)
+    seconds = TIMINGS["sched.timeslice"].seconds / len(numbers)
+    for processes in numbers:
+        watch = Watch([cpu])
+        raw |= _prefixed(_spin(setting, inputs, seconds, cpu=cpu, processes=processes), str(processes))
         watched.append(watch.accounts())
     requested = requested_slice_ns()
     return raw if requested is None else {**raw, "requested_ns": np.array([requested])}, watched
@@ -262,7 +269,7 @@ def _demand(setting: Setting, inputs: Inputs) -> Execution:
     cpu = setting.cpus[0]
     units = int(DEMAND_MS * inputs["cpu.rate"])
     watch = Watch([cpu])
-    found = setting.run("work", setting.duration(6.0), units, "other", cpu, cpu)
+    found = setting.run("work", setting.duration(TIMINGS["sched.demand"].seconds), units, "other", cpu, cpu)
     return _with_others({"response_ns": found["work_wall_ns/0"]}, watch.accounts())
 
 
@@ -281,17 +288,17 @@ def _switching(setting: Setting, _: Inputs) -> Execution:
 def execute_weights(setting: Setting, inputs: Inputs, steps: int = WEIGHT_STEPS) -> Execution:
     """Two processes on one core, the second nicer by ``steps``; raw observations as in ``sched.weights``."""
     cpu, raw = setting.cpus[0], Series()
+    timing = TIMINGS["sched.weights"]
     watch = Watch([cpu])
-    for repetition in range(_REPETITIONS):
-        raw |= _prefixed(
-            _spin(setting, inputs, 0.4, cpu=cpu, processes=2, policy=f"other/nice{steps}"), str(repetition)
-        )
+    for repetition in range(timing.kernels):
+        found = _spin(setting, inputs, timing.each, cpu=cpu, processes=2, policy=f"other/nice{steps}")
+        raw |= _prefixed(found, str(repetition))
     return raw, (watch.accounts(),)
 
 
-def _real_time(setting: Setting, inputs: Inputs, seconds: float, policy: str) -> Execution:
+def _real_time(setting: Setting, inputs: Inputs, name: str, policy: str) -> Execution:
     watch = Watch([setting.cpus[-1]])
-    found = _spin(setting, inputs, seconds, cpu=setting.cpus[-1], processes=2, policy=policy)
+    found = _spin(setting, inputs, TIMINGS[name].seconds, cpu=setting.cpus[-1], processes=2, policy=policy)
     return found, (watch.accounts(),)
 
 
@@ -303,7 +310,7 @@ def _balance(setting: Setting, inputs: Inputs) -> Execution:
             fix="permit fewer, as by `taskset`",
         )
     watch = Watch(cpus)
-    for repetition in range(_REPETITIONS):
+    for repetition in range(TIMINGS["sched.balance"].kernels):
         raw |= _prefixed(_spin(setting, inputs, 0.3, cpu=-1, processes=len(cpus) + 1), str(repetition))
     found = setting.run("spread", int(9 * setting.scale), _SPREAD_LIMIT, cpus[0])
     known = _arrays({"limit_ns": [_SPREAD_LIMIT], "cpus": [len(cpus)]})
@@ -313,10 +320,10 @@ def _balance(setting: Setting, inputs: Inputs) -> Execution:
 def _steal(setting: Setting, _: Inputs) -> Execution:
     validate_hypervisor()
     cpus = setting.cpus[:_MOST_PROCESSES]
-    watched = []
-    for _window in range(_STEAL_WINDOWS):
+    watched, timing = [], TIMINGS["virt.steal"]
+    for _window in range(timing.kernels):
         watch = Watch(cpus)
-        setting.run("work", setting.duration(0.125), _UNITS, "other", *cpus)
+        setting.run("work", setting.duration(timing.each), _UNITS, "other", *cpus)
         watched.append(watch.accounts())
     asked = [len(cpus) * each.wall - each.unused for each in watched]
     known = {
@@ -369,11 +376,12 @@ def _disk(setting: Setting, _: Inputs) -> Execution:
 
 def execute_link(setting: Setting, address: str, namespace: str, rounds: int = 500) -> Series:
     """Round trips and a stream to an address of a network namespace; raw observations as in ``net.loopback``."""
-    return _streamed(setting, address, namespace, rounds, setting.duration(6.0), 200 * _MS)[0]
+    return _streamed(setting, address, namespace, rounds, setting.duration(LINK.seconds), 200 * _MS)[0]
 
 
 def _loopback(setting: Setting, _: Inputs) -> Execution:
-    found, accounts = _streamed(setting, "127.0.0.1", "-", 1000, setting.duration(1.0), 50 * _MS)
+    duration = setting.duration(TIMINGS["net.loopback"].seconds)
+    found, accounts = _streamed(setting, "127.0.0.1", "-", 1000, duration, 50 * _MS)
     return found, (accounts,)
 
 
@@ -395,12 +403,12 @@ _EXECUTIONS: dict[str, Callable[[Setting, Inputs], Execution]] = {
     "noise.gaps": _gaps,
     "noise.repetition": _repetition,
     "sched.timeslice": _timeslice,
-    "sched.round_robin": partial(_real_time, seconds=2.4, policy="rr"),
+    "sched.round_robin": partial(_real_time, name="sched.round_robin", policy="rr"),
     "sched.demand": _demand,
     "sched.wakeups": lambda setting, _: execute_wakeups(setting),
     "sched.switching": _switching,
     "sched.weights": execute_weights,
-    "sched.rt_reserve": partial(_real_time, seconds=3.2, policy="fifo/other"),
+    "sched.rt_reserve": partial(_real_time, name="sched.rt_reserve", policy="fifo/other"),
     "sched.balance": _balance,
     "virt.steal": _steal,
     "mem.levels": _levels,
@@ -449,5 +457,5 @@ def _prefixed(found: Series, name: str) -> Series:
 
 def _spread(cpus: Sequence[int]) -> tuple[int, ...]:
     """At most four CPUs, from the first to the last."""
-    chosen = np.unique(np.linspace(0, len(cpus) - 1, min(len(cpus), _MOST_CPUS)).round().astype(int))
+    chosen = np.unique(np.linspace(0, len(cpus) - 1, min(len(cpus), MOST_GAPS_CPUS)).round().astype(int))
     return tuple(cpus[index] for index in chosen)

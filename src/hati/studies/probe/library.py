@@ -44,6 +44,52 @@ class Experiment(Struct, frozen=True):
 DEMAND_MS = 20.0
 """The demand of section 4.1 of the Ginpex paper."""
 SIBLING_ROUNDS = 3
+MOST_GAPS_CPUS = 4
+"""The most CPUs of which `noise.gaps` records the interruptions, one after the other."""
+
+
+class Timing(Struct, frozen=True):
+    """What an experiment takes with ``--quick``, without the start of its short kernels, and their number."""
+
+    seconds: float
+    kernels: int = 0
+
+    @property
+    def each(self) -> float:
+        """The seconds of each of its kernels, if nothing else takes time."""
+        return self.seconds / self.kernels
+
+
+TIMINGS: Mapping[str, Timing] = {
+    "clock.reading": Timing(1.9),
+    "cpu.work": Timing(2.8, kernels=6),
+    "cpu.usable": Timing(3.0),
+    "cpu.limit": Timing(3.0),
+    "cpu.pair": Timing(0.9, kernels=18),
+    "cpu.frequency": Timing(2.4),
+    "cpu.siblings": Timing(1.2),
+    "noise.gaps": Timing(2.0),
+    "noise.repetition": Timing(4.0),
+    "sched.timeslice": Timing(3.0),
+    "sched.round_robin": Timing(2.4),
+    "sched.demand": Timing(6.0),
+    "sched.wakeups": Timing(0.5),
+    "sched.switching": Timing(0.6),
+    "sched.weights": Timing(1.6, kernels=4),
+    "sched.rt_reserve": Timing(3.2),
+    "sched.balance": Timing(2.3, kernels=4),
+    "virt.speed": Timing(9.0),
+    "virt.steal": Timing(1.0, kernels=8),
+    "mem.levels": Timing(4.0),
+    "mem.stream": Timing(2.0),
+    "disk.file": Timing(1.0),
+    "net.loopback": Timing(1.0),
+}
+"""By experiment; that of `noise.gaps` is of each CPU. Dry runs show them, and executions are as long."""
+LINK = Timing(6.0)
+"""Of a link to another machine."""
+SHORTEST_KERNEL = 0.03
+"""The seconds of the shortest kernel of `cpu.siblings`."""
 _ALL_PAIRS, _NEIGHBOURS = 6, 16
 """The most CPUs of which all pairs are measured; of more, the first one with its next ones and with the second half."""
 

@@ -11,40 +11,21 @@ from hati.core.wording import counted
 from hati.document.document import Cell, Document, Shown, Table, columns_of, duration
 from hati.generate import TaskSet
 from hati.generate.planned_time import PlannedTime, planned_times
-from hati.studies.probe.library import SIBLING_ROUNDS, Experiment, sibling_pairs
+from hati.studies.probe.library import (
+    LINK,
+    MOST_GAPS_CPUS,
+    SHORTEST_KERNEL,
+    SIBLING_ROUNDS,
+    TIMINGS,
+    Experiment,
+    Timing,
+    sibling_pairs,
+)
 
-_SECONDS = {
-    "clock.reading": 1.9,
-    "cpu.work": 2.8,
-    "cpu.usable": 3.0,
-    "cpu.limit": 3.0,
-    "cpu.pair": 0.9,
-    "cpu.frequency": 2.4,
-    "noise.repetition": 4.0,
-    "sched.timeslice": 3.0,
-    "sched.round_robin": 2.4,
-    "sched.demand": 6.0,
-    "sched.wakeups": 0.5,
-    "sched.switching": 0.6,
-    "sched.weights": 1.6,
-    "sched.rt_reserve": 3.2,
-    "sched.balance": 2.3,
-    "virt.speed": 9.0,
-    "virt.steal": 1.0,
-    "mem.levels": 4.0,
-    "mem.stream": 2.0,
-    "disk.file": 1.0,
-    "net.loopback": 1.0,
-}
-"""What experiments of the library take with --quick, without the start of short kernels."""
-_KERNELS = {"cpu.work": 6, "cpu.pair": 18, "sched.weights": 4, "sched.balance": 4, "virt.steal": 8}
 _START, _FORK = 0.02, 0.002
 """The seconds in which a kernel starts and ends, and those for each of its processes, whatever the scale."""
 _ON_ALL = ("sched.balance", "virt.steal")
 """Their kernels have a process on each CPU; others have one or two."""
-_LINK = 6.0
-_GAPS, _MOST_CPUS = 2.0, 4
-_SIBLINGS, _SHORTEST = 1.2, 0.03
 
 
 class PlannedPart(Struct, frozen=True):
@@ -73,19 +54,25 @@ def plan_of(experiments: Sequence[Experiment], cpus: int, scale: float) -> Probe
 
 
 def _planned(experiment: Experiment, cpus: int, scale: float) -> PlannedPart:
-    seconds, kernels = _SECONDS.get(experiment.name), _KERNELS.get(experiment.name, 0)
-    if experiment.name == "noise.gaps":
-        seconds = _GAPS * min(cpus, _MOST_CPUS)
-    elif experiment.name == "cpu.siblings":
-        pairs = sibling_pairs(range(cpus)) if cpus > 1 else []
-        kernels = SIBLING_ROUNDS * (len({cpu for pair in pairs for cpu in pair}) + len(pairs))
-        seconds = max(_SIBLINGS, _SHORTEST * kernels)
-    elif seconds is None and experiment.method.startswith("remote-"):
-        seconds = _LINK
-    if seconds is None:
+    timing = _timing(experiment, cpus)
+    if timing is None:
         return PlannedPart(experiment.name, experiment.title, None, "not known before")
     start = _START + _FORK * (cpus if experiment.name in _ON_ALL else 1.5)
-    return PlannedPart(experiment.name, experiment.title, scale * seconds + start * kernels)
+    return PlannedPart(experiment.name, experiment.title, scale * timing.seconds + start * timing.kernels)
+
+
+def _timing(experiment: Experiment, cpus: int) -> Timing | None:
+    """Its timing on a number of CPUs, where it is known."""
+    timing = TIMINGS.get(experiment.name)
+    if timing is None:
+        return LINK if experiment.method.startswith("remote-") else None
+    if experiment.name == "noise.gaps":
+        return Timing(timing.seconds * min(cpus, MOST_GAPS_CPUS))
+    if experiment.name == "cpu.siblings":
+        pairs = sibling_pairs(range(cpus)) if cpus > 1 else []
+        kernels = SIBLING_ROUNDS * (len({cpu for pair in pairs for cpu in pair}) + len(pairs))
+        return Timing(max(timing.seconds, SHORTEST_KERNEL * kernels), kernels)
+    return timing
 
 
 def plan_of_task_set(task_set: TaskSet) -> ProbePlanJson:
