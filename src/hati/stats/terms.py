@@ -189,6 +189,16 @@ def _axes(columns: FloatArray) -> tuple[FloatArray, FloatArray]:
     return columns / np.where(sizes > 0.0, sizes, 1.0)[..., None, :], sizes
 
 
+def _determined(rows: FloatArray) -> FloatArray:
+    """The combinations of a part of the coefficients that are in the span of orthonormal rows, shape (part, any).
+
+    Args:
+        rows: that part of them, shape (rows, part).
+    """
+    within, directions = np.linalg.eigh(rows.T @ rows)
+    return np.asarray(directions[:, within > 1.0 - NOTHING])
+
+
 def spanned(columns: FloatArray) -> FloatArray:
     """An orthonormal basis of the columns' span, shape (runs, rank)."""
     return added_basis(columns, np.empty((len(columns), 0)))
@@ -355,19 +365,22 @@ class ModelTerms(Struct, frozen=True, eq=False, dict=True):
     def added_to_others(self, model: Sequence[Term]) -> Mapping[Term, FloatArray]:
         """What each term of a model adds to all others of it: orthonormal bases, shape (runs, rank).
 
-        Where all columns are independent, one factorization has them all: the columns of the transposed pseudoinverse
-        that are a term's are orthogonal to the columns of all others.
+        One factorization has them all. The columns of the transposed pseudoinverse that are a term's are orthogonal to
+        the columns of all others where all columns are independent. Else those of their combinations are whose
+        coefficients, alone, are determined: they are in the span of the rows.
         """
         if not model:
             return {}
         joined = self._joined(model)
-        left = orthogonal_part(joined, self._basis_of_always)
-        vectors, sizes, rotation = np.linalg.svd(left, full_matrices=False)
-        if left.shape[1] > left.shape[0] or np.any(sizes <= NOTHING * largest_norm(joined)):
-            return {term: self.added(term, [other for other in model if other != term]) for term in model}
-        dual = (vectors / sizes) @ rotation
-        ends = np.cumsum([self.columns[term].shape[1] for term in model])
-        return {term: spanned(own) for term, own in zip(model, np.split(dual, ends[:-1], axis=1), strict=True)}
+        vectors, sizes, rotation = np.linalg.svd(orthogonal_part(joined, self._basis_of_always), full_matrices=False)
+        kept = sizes > NOTHING * largest_norm(joined)
+        rows = rotation[kept]
+        dual = (vectors[:, kept] / sizes[kept]) @ rows
+        ends = np.cumsum([self.columns[term].shape[1] for term in model])[:-1]
+        own = np.split(dual, ends, axis=1)
+        if len(rows) < joined.shape[1]:
+            own = [each @ _determined(part) for each, part in zip(own, np.split(rows, ends, axis=1), strict=True)]
+        return dict(zip(model, added_bases(own, np.empty((self.runs, 0))), strict=True))
 
     def _joined(self, terms: Iterable[Term]) -> FloatArray:
         return np.hstack([np.empty((self.runs, 0)), *(self.columns[term] for term in terms)])
