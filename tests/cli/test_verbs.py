@@ -479,3 +479,23 @@ def test_a_json_report_loads_no_format_for_people(tmp_path: Path) -> None:
     loaded = done.stdout.split()
     assert (tmp_path / "out.json").is_file()
     assert {"hati.render.renderers", "hati.render.terminal", "xml.etree.ElementTree"}.isdisjoint(loaded)
+
+
+def test_a_command_leaves_one_file_of_its_store(tmp_path: Path) -> None:
+    (tmp_path / "hati.toml").write_text(
+        '[subject]\nname = "s"\n[[benchmark]]\nname = "b"\ncommand = ["true"]\nreader = "process"\n'
+    )
+    environment = {**os.environ, "HATI_LOCK": str(tmp_path / "lock")}
+    for words in (["run", "--budget", "1"], ["runs"]):
+        command = [sys.executable, "-m", "hati", *words]
+        subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=True)
+        assert [file.name for file in (tmp_path / ".hati").glob("store.*")] == ["store.sqlite"]
+
+
+def test_a_program_does_not_search_its_modules_for_garbage_as_it_ends() -> None:
+    script = "import gc, sys\nfrom hati.cli import main\n{}\nmain({})\nprint(gc.get_freeze_count() > 0)"
+    scripts = (script.format("sys.argv[1:] = ['--version']", ""), script.format("", "['--version']"))
+    made = [
+        subprocess.run([sys.executable, "-c", each], capture_output=True, text=True, check=True) for each in scripts
+    ]
+    assert [done.stdout.splitlines()[-1] for done in made] == ["True", "False"]

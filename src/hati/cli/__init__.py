@@ -30,6 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _end_at_once_if_interrupted()
         status = _run(sys.argv[1:])
         _end_at_once_if_interrupted()
+        gc.freeze()  # else Python searches all modules for garbage, several times, before the process ends
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception:  # noqa: BLE001 - of standard error, on which nothing can be reported

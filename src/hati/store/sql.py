@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import weakref
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -97,6 +98,7 @@ class SqlStore:
         self._run = Insertion.of(engine, database.insert_missing(schema.run), schema.run, "number")
         self._observations = Insertion.of(engine, insert(schema.observations), schema.observations)
         self._transactions = Transactions(engine, database)
+        weakref.finalize(self, engine.dispose)  # at the latest when the process ends: SQLite's files become one
 
     @cached_property
     def ledger(self) -> Ledger:
