@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import combinations
 
 import numpy as np
@@ -19,6 +19,7 @@ from scipy import stats
 
 from benchmarks import simulated
 from benchmarks.markdown import table
+from benchmarks.parallel import spread
 from hati.space import Option, Space, parse_formula
 from hati.studies.screening import (
     ALPHA,
@@ -164,7 +165,7 @@ def _design(world: World, number: int, choose: Chooser) -> AnyChoice:
 
 def screened(world: World, studies: int, choose: Chooser = choose_followed) -> list[Outcome]:
     """Studies with seeds from 1."""
-    return [study(world, seed, choose) for seed in range(1, studies + 1)]
+    return spread(partial(study, world, choose=choose), range(1, studies + 1))
 
 
 def _at_most(goal: float, count: int, number: int) -> bool:

@@ -11,12 +11,14 @@ import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy import stats
 
 from benchmarks import simulated
 from benchmarks.markdown import table
+from benchmarks.parallel import spread
 from hati.core import Setting, Task, replace
 from hati.space import Option, Space
 from hati.studies.recommendation import plan_recommendation
@@ -137,7 +139,7 @@ def _share(hits: int, studies: int) -> str:
 
 def row(world: World, studies: int, *, look: bool) -> list[str]:
     """The counts of one world."""
-    found = [study(world, seed, look=look) for seed in range(1, studies + 1)]
+    found = spread(partial(study, world, look=look), range(1, studies + 1))
     named = ("narrowed", "slow", "first", "second", "inert", "tried", "tried_first", "predicted")
     return [
         f"{world.name}, {world.options} options, {world.runs} runs, noise {100 * world.noise:.0f} %",
@@ -160,11 +162,15 @@ HEAD = (
 )
 
 
+def result(studies: int = STUDIES, worlds: Sequence[World] = (*POSTGRESQL, *OTHERS)) -> tuple[str, bool]:
+    """The table; there are no goals."""
+    rows = [row(world, studies, look=look) for world in worlds for look in (False, True)]
+    return table("Screenings with a dominating option", HEAD, rows), True
+
+
 def main(arguments: Sequence[str]) -> None:
     """Print the table."""
-    studies = STUDIES // 10 if "--quick" in arguments else STUDIES
-    rows = [row(world, studies, look=look) for world in (*POSTGRESQL, *OTHERS) for look in (False, True)]
-    print(table("Screenings with a dominating option", HEAD, rows))
+    print(result(STUDIES // 10 if "--quick" in arguments else STUDIES)[0])
 
 
 if __name__ == "__main__":

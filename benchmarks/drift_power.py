@@ -7,6 +7,7 @@ studies. Both analyses see the same values. The order of runs is drawn for each 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -84,18 +85,22 @@ CASES = (*((runs, size, 1) for runs in RUNS for size in SIZES), (16, 1.5, 20))
 """Runs, effect, and the number of random orders of which the one least correlated with the settings is taken."""
 
 
-def main(arguments: list[str]) -> None:
-    """Print the table."""
-    studies = STUDIES // 10 if "--quick" in arguments else STUDIES
+def result(studies: int = STUDIES, cases: Sequence[tuple[int, float, int]] = CASES) -> tuple[str, bool]:
+    """The table; there are no goals."""
     rows = []
-    for runs, size, orders in CASES:
+    for runs, size, orders in cases:
         power = simulate(runs, size, studies, orders)
         cost = 100 * (power.found[WITHOUT] - power.found[WITH])
         cells = [f"{100 * each[name]:.1f} %" for each in power for name in (WITHOUT, WITH)]
         rows.append([runs, f"{size:g}", orders, *cells[:2], f"{cost:.1f}", *cells[2:]])
     header = ["runs", "effect", "orders", "found without", "with", "cost (points)", "a false effect without", "with"]
     note = f"{studies:,} studies each of {len(OPTIONS)} options, {ACTIVE} of them active."
-    print(table("Power with and without a linear trend, where nothing drifts", header, rows, note))
+    return table("Power with and without a linear trend, where nothing drifts", header, rows, note), True
+
+
+def main(arguments: list[str]) -> None:
+    """Print the table."""
+    print(result(STUDIES // 10 if "--quick" in arguments else STUDIES)[0])
 
 
 if __name__ == "__main__":

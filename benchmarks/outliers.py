@@ -11,12 +11,14 @@ import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy import stats
 
 from benchmarks import simulated
 from benchmarks.markdown import table
+from benchmarks.parallel import spread
 from hati.core import Evidence, Task, replace
 from hati.space import Option, Space
 from hati.studies.screening import (
@@ -173,8 +175,8 @@ def share(world: World, outcomes: Sequence[Outcome]) -> float:
 
 def row(world: World, studies: int) -> tuple[list[str], bool]:
     """The row of a world, and whether its goals are reached."""
-    outcomes = [study(world, seed) for seed in range(1, studies + 1)]
-    before = [study(world, seed, choice_before) for seed in range(1, studies + 1)]
+    seeds = range(1, studies + 1)
+    outcomes, before = (spread(partial(study, world, chosen=each), seeds) for each in (choice, choice_before))
     false = sum(one.inert_important for one in outcomes)
     low = float(stats.beta.ppf(0.05, false, studies - false + 1)) if false else 0.0
     power, earlier = share(world, outcomes), share(world, before)

@@ -12,6 +12,8 @@ from threadpoolctl import threadpool_limits
 
 _CHUNKS = 8
 """The number of parts of a process's work: the last ones end at nearly the same time."""
+_LOADED = ("hati.studies.screening", "hati.testing", "scipy.stats")
+"""What all processes need, loaded once."""
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -23,7 +25,7 @@ def spread(function: Callable[[Item], Result], items: Iterable[Item]) -> list[Re
     """
     everything, processes = list(items), os.cpu_count() or 1
     size = max(1, len(everything) // (processes * _CHUNKS))
-    # Forked processes are ready at once, and have what was imported.
-    forking = multiprocessing.get_context("fork")
-    with ProcessPoolExecutor(processes, forking, initializer=threadpool_limits, initargs=(1,)) as pool:
+    context = multiprocessing.get_context("forkserver")  # this process may have threads, so that it must not fork
+    context.set_forkserver_preload(list(_LOADED))
+    with ProcessPoolExecutor(processes, context, initializer=threadpool_limits, initargs=(1,)) as pool:
         return list(pool.map(function, everything, chunksize=size))

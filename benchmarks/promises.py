@@ -11,12 +11,14 @@ import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from benchmarks import aliasing
 from benchmarks.aliasing import MILD, STRONG
 from benchmarks.markdown import table
+from benchmarks.parallel import spread
 from benchmarks.simulated import BENCHMARK, METRIC, made, planned, program
 from hati.campaign import campaign
 from hati.core import Budget, StudyId
@@ -124,11 +126,12 @@ def study(world: World, seed: int, planted: float = 0.0) -> Outcome:
 
 def row(world: World, studies: int) -> tuple[list[str], bool]:
     """The row of a world, and whether its goals are reached."""
-    outcomes = [study(world, seed) for seed in range(1, studies + 1)]
+    outcomes = spread(partial(study, world), range(1, studies + 1))
     missed = [one for one in outcomes if one.missed]
     broken = sum(one.outcome > MISSED * one.last for one in outcomes)
     size = float(np.median([one.first for one in outcomes]))
-    found = proportion(sum(study(world, seed, size).found for seed in range(studies + 1, 2 * studies + 1)), studies)
+    further = spread(partial(study, world, planted=size), range(studies + 1, 2 * studies + 1))
+    found = proportion(sum(one.found for one in further), studies)
     low, high = found.interval
     good = proportion(broken, studies).interval[0] <= BROKEN and high >= POWER
     return [
