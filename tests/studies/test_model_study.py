@@ -9,11 +9,15 @@ import numpy as np
 import pytest
 from benchmarks.sequential import keeps
 from simulated_subject import BENCHMARK, LATENCY, concluded, measure
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from hati.core import InputError, MeasurementError, Setting, StudyId, Task, generator
 from hati.space import Option, Space, count, enumerate_configurations, parse_formula
 from hati.studies.screening import ModelChoice, ModelScreening, Noise, choose_optimal
 from hati.studies.screening.figures import main_effects
+from hati.studies.screening.model import ModelAnalysis
+from hati.studies.screening.runs import MeasuredDesign
+from hati.studies.screening.screening_model import ScreeningModel
 
 Truth = Callable[[Mapping[str, Setting]], float]
 """The logarithm of a configuration's latency, in standard deviations of a run."""
@@ -71,6 +75,22 @@ def value(truth: Truth, seed: int = 1) -> Callable[[Task], float]:
 
 def nothing(_: Mapping[str, Setting]) -> float:
     return 0.0
+
+
+def test_a_study_is_analysed_on_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen, analysis = list[set[int]](), ScreeningModel.analysis
+
+    def watched(model: ScreeningModel, found: MeasuredDesign) -> ModelAnalysis:
+        seen.append({each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"})
+        return analysis(model, found)
+
+    monkeypatch.setattr(ScreeningModel, "analysis", watched)
+    screening = study("multi-level")
+    evidence = measure(screening, value(TRUTHS["multi-level"][0]))
+    with threadpool_limits(4, user_api="blas"):
+        screening.conclude(evidence)
+    assert seen
+    assert all(each == {1} for each in seen)
 
 
 @EACH

@@ -18,6 +18,7 @@ from hati.core import Better, Configuration, FloatArray, InputError, Metric, Pla
 from hati.design import INACTIVE, Levels, from_levels, levels
 from hati.space import Space
 from hati.stats import t_quantile
+from hati.stats.threads import on_one_thread
 from hati.studies.recommendation.better_settings import (
     Allowed,
     Candidate,
@@ -406,6 +407,7 @@ def recommendation_id(
     return StudyId.of("recommendation", parameters, seed, machine)
 
 
+@on_one_thread
 def plan_recommendation(
     space: Space,
     findings: Findings,

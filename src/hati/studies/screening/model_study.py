@@ -10,6 +10,7 @@ import numpy as np
 
 from hati.core import Configuration, Evidence, Outcome, Plan, Run, Task, generator, replace
 from hati.design import Model, balanced_blocks, from_levels, levels
+from hati.stats.threads import on_one_thread
 from hati.studies.screening.conclusion import FollowUpSummary, ScreeningConclusion
 from hati.studies.screening.designed import DesignedScreening
 from hati.studies.screening.dominance import (
@@ -61,6 +62,7 @@ class ModelScreening(DesignedScreening[ModelChoice], frozen=True, dict=True):
             self.id, self.benchmark, self.revision, self.configurations, made.repetitions, made.replicated
         )
 
+    @on_one_thread
     def plan(self, evidence: Evidence) -> Plan:
         """The tasks that are left: those of the design, then those that may refute what it shows.
 
@@ -113,6 +115,7 @@ class ModelScreening(DesignedScreening[ModelChoice], frozen=True, dict=True):
         found = balanced_blocks(np.hstack(list(columns.values())), weights, blocks, generator(self.id.seed, "blocks"))
         return dict(zip(self.configurations, found.tolist(), strict=True))
 
+    @on_one_thread
     def conclude(self, evidence: Evidence) -> ScreeningConclusion:
         """The conclusion from the runs so far, complete or not.
 
@@ -150,6 +153,7 @@ class ModelScreening(DesignedScreening[ModelChoice], frozen=True, dict=True):
         """The options whose main effect is important and not refuted, the largest first."""
         return self._judgement.important(judged)
 
+    @on_one_thread
     def judged(self, evidence: Evidence) -> JudgedDesign:
         """The analysis of all rows, those of flips included, and the flips' evidence on the design's rows.
 

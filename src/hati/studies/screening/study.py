@@ -11,6 +11,7 @@ import numpy as np
 from hati.core import Benchmark, Configuration, Evidence, FloatArray, Plan, Run, StudyId, Task, generator
 from hati.design import Design, blocks_of, configurations, levels
 from hati.stats import Contrasts, Index, ModelTerms, Term, contrasts
+from hati.stats.threads import on_one_thread
 from hati.studies.schedule import nothing_measured
 from hati.studies.screening.changes import Readable
 from hati.studies.screening.conclusion import (
@@ -146,6 +147,7 @@ class Screening(DesignedScreening[Choice], frozen=True, dict=True):
         """None: a fraction is measured as a whole."""
         return ()
 
+    @on_one_thread
     def plan(self, evidence: Evidence) -> Plan:
         """The tasks that are left: those of the design, then those that repeat suspect runs."""
         left = tasks_left(self.tasks, evidence)
@@ -154,6 +156,7 @@ class Screening(DesignedScreening[Choice], frozen=True, dict=True):
         spare = self.choice.again - design_reruns(evidence)
         return self.reruns.plan(evidence, self.metric, self._suspects, spare)
 
+    @on_one_thread
     def conclude(self, evidence: Evidence) -> ScreeningConclusion:
         """The conclusion from the runs so far, complete or not.
 

@@ -24,6 +24,7 @@ from hati.core import (
 )
 from hati.design import check_two_level
 from hati.knowledge import FEWEST_LEFT, SumsOfSquares, Variation, variation
+from hati.stats.threads import on_one_thread
 from hati.studies.screening.dominance import PlannedDesigns
 from hati.studies.screening.follow_up import runs_aside
 from hati.studies.screening.model_study import ModelScreening
@@ -256,6 +257,7 @@ def first_check(choice: AnyChoice) -> int:
     return next((runs for runs in checks if runs > mains + FEWEST_LEFT), choice.runs)
 
 
+@on_one_thread
 def outlook(study: AnyScreening, runs: Sequence[Run]) -> Outlook | None:
     """What all runs of a design will find, as expected from the runs so far; None if they are too few.
 
