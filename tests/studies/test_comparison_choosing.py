@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hati.core import Metric, Observations, Sample, SampledRun
+from hati.core import InputError, Metric, Observations, Sample, SampledRun, replace
 from hati.stats import proportion
 from hati.studies.audit import AuditSettings, audit
 from hati.studies.comparison import (
@@ -25,7 +25,9 @@ from hati.studies.comparison import (
     compare,
     variance_ratios,
 )
-from hati.studies.comparison.statistic import Statistic, parse_statistic
+from hati.studies.comparison.conclusion import statistic_notes
+from hati.studies.comparison.matching import pairs as matched_samples
+from hati.studies.comparison.statistic import Statistic, StatisticChoice, parse_statistic
 
 TIME = Metric("time", "s")
 QUESTION = Question(statistic=AUTO)
@@ -187,3 +189,20 @@ def test_choosing_makes_no_alarms() -> None:
         p_values = np.array([row.change.p_value for row in rows]).reshape(400, 8)[:, places]
         assert proportion(float(np.sum(p_values <= 0.01)), p_values.size).interval[0] <= 0.01
         assert np.mean(p_values <= 0.01) >= 0.002
+
+
+def test_the_reasons_of_all_choices_are_one_note() -> None:
+    rng = np.random.default_rng(4)
+    rows = compare([SamplePair(sample(name, clean(rng)), sample(name, clean(rng))) for name in "ab"], QUESTION).rows
+    (one,) = (note for note in statistic_notes(rows) if note.startswith("Statistic"))
+    assert one.count("; ") == 1
+    first = replace(rows[0], choice=StatisticChoice(MEDIAN, ChoiceBasis.HISTORY, 4, 0.1))
+    (several,) = (note for note in statistic_notes((first, rows[1])) if note.startswith("Statistic"))
+    assert "median of 1 (between the runs of 4 earlier samples" in several
+
+
+def test_samples_of_several_revisions_name_the_command_that_writes_one() -> None:
+    both = [replace(sample("a", np.ones((2, 3))), revision=revision) for revision in ("0123456789ab", "fedcba987654")]
+    with pytest.raises(InputError, match=r"of the revisions 0123456789ab, fedcba987654") as caught:
+        matched_samples(both, both)
+    assert "`hati export --revision 0123456789ab --output FILE`" in (caught.value.fix or "")

@@ -12,6 +12,7 @@ from hati.studies.comparison import ChangeVerdict, Comparison
 from hati.studies.findings import Ruling
 from hati.studies.gate.conclusion import StratumChange
 from hati.studies.gate.document import GateJson, gate_answer, gate_cases, gate_table, gate_tables
+from hati.studies.known import Coverage, coverage_notes
 from hati.wiring.kinds.gate import _status
 
 STATUS = {
@@ -140,3 +141,14 @@ def test_metrics_of_the_same_runs_share_their_time() -> None:
     cases = gate_cases(Ruling(found, (), frozenset()))
     assert [case.seconds for case in cases] == [4.0, 4.0, 8.0, None]
     assert all(case.seconds is None for case in gate_cases(GATES["slower"]()))
+
+
+def test_benchmarks_that_are_not_screened_have_one_note_and_one_remedy() -> None:
+    remedy = "`hati screen` finds which options matter."
+    coverage = [
+        Coverage(name, 1, 8, (), f"the default configuration: {name} is not screened", remedy) for name in ("a", "b")
+    ]
+    assert coverage_notes(coverage) == (
+        "Measured: the default configuration: a is not screened; the default configuration: b is not screened. "
+        f"{remedy}",
+    )

@@ -151,8 +151,13 @@ def partial_coverage(coverage: Sequence[Coverage]) -> str:
 
 
 def coverage_notes(coverage: Sequence[Coverage]) -> tuple[str, ...]:
-    """Why these configurations are measured, in sentences, each once."""
-    return tuple(dict.fromkeys(map(_note, coverage)))
+    """Why these configurations are measured, in sentences; benchmarks with the same remedy have one."""
+    sources: dict[str, list[str]] = {}
+    for one in coverage:
+        if one.partial:
+            sources.setdefault(one.remedy, []).append(one.source)
+    partial = (f"Measured: {'; '.join(dict.fromkeys(own))}. {remedy}".strip() for remedy, own in sources.items())
+    return (*partial, *dict.fromkeys(_note(one) for one in coverage if not one.partial))
 
 
 def coverage_lines(coverage: Sequence[Coverage]) -> tuple[str, ...]:
@@ -163,8 +168,6 @@ def coverage_lines(coverage: Sequence[Coverage]) -> tuple[str, ...]:
 
 def _note(one: Coverage) -> str:
     measured = counted(one.configurations, "configuration")
-    if one.partial:
-        return " ".join(filter(None, (f"Measured: {one.source}.", one.remedy)))
     if not one.strata:
         return f"Measured: {measured} ({one.source})."
     every = "every setting" if len(one.strata) == 1 else "every combination of the settings"

@@ -302,12 +302,14 @@ def statistics_text(found: Comparisons) -> str:
 
 
 def statistic_notes(rows: Sequence[Comparison]) -> list[str]:
-    """Why each statistic was chosen, where it was."""
+    """Why each statistic was chosen, where it was, in one sentence."""
     groups: dict[tuple[str, ChoiceBasis], list[StatisticChoice]] = defaultdict(list)
     for row in rows:
         if row.choice is not None and not _asked(row):
             groups[statistic_name(row), row.choice.basis].append(row.choice)
-    notes = [_note(name, choices, len(rows)) for (name, _), choices in groups.items()]
+    version = max((choice.version for choices in groups.values() for choice in choices), default=0)
+    chosen = (_chosen(name, choices, len(rows)) for (name, _), choices in groups.items())
+    notes = [f"Statistic (auto, version {version}): {'; '.join(chosen)}."] if groups else []
     if any(choice.keeps_mean for choices in groups.values() for choice in choices):
         notes.append(
             f"The mean relative to it is tested too, with {percent(TAIL_PART)} of alpha: a change of that alone is"
@@ -335,11 +337,10 @@ def _asked(row: Comparison) -> bool:
     return row.choice is None or row.choice.basis is ChoiceBasis.ASKED
 
 
-def _note(name: str, choices: list[StatisticChoice], rows: int) -> str:
+def _chosen(name: str, choices: list[StatisticChoice], rows: int) -> str:
     number = len(choices)
-    of = "" if number == rows else f" of {number} comparison{'' if number == 1 else 's'}"
     middle = sorted(choices, key=lambda choice: choice.spread or 0.0)[number // 2]
-    return f"Statistic{of} (auto, version {middle.version}): {name}; {middle.reason}."
+    return f"{name}; {middle.reason}" if number == rows else f"{name} of {number:,} ({middle.reason})"
 
 
 _LABEL = "within one process"

@@ -209,7 +209,8 @@ def _of_key(first: Sequence[Sample], second: Sequence[Sample]) -> list[SamplePai
             revisions = sorted({sample.revision for sample in samples})
             raise InputError(
                 f"the {side} has several samples of {_name(samples[0])}, of the revisions {', '.join(revisions)}",
-                fix="compare files of one revision each",
+                fix="compare files of one revision each, as written by"
+                f" `hati export --revision {max(revisions, key=len)} --output FILE`",
             )
     return [SamplePair(sample, machines[sample.machine]) for sample in first if sample.machine in machines]
 
