@@ -240,6 +240,16 @@ def test_what_a_benchmark_needs_and_the_machine_lacks_is_a_warning(hati: Hati, t
     assert hati("space", "check").err == ""
 
 
+def test_cpus_that_this_machine_lacks_and_an_option_without_a_choice_are_warnings(hati: Hati, tmp_path: Path) -> None:
+    file = tmp_path / "hati.toml"
+    file.write_text(GOOD.replace(*with_key("cpus = [4095]")) + '\n[options.z]\nsettings = ["only"]\nargument = "{}"\n')
+    done = hati("space", "check")
+    assert done.status == 0
+    said = " ".join(done.err.split())
+    assert "benchmark 'b' is to run on CPU 4095, which is not there; available: " in said
+    assert "option 'z' has one setting, only, and cannot have an effect: add another" in said
+
+
 def test_a_folder_without_a_project(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

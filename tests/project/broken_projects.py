@@ -54,6 +54,17 @@ BROKEN = {
         "[subject",
         "1:9: this is not valid TOML: Expected ']' at the end of a table declaration",
     ),
+    "a setting with a control character": (
+        'settings = ["disk", "memory"]',
+        'settings = ["disk", "mem\\u0000ory"]',
+        "29:21: the setting 'mem\\x00ory' has a control character; write visible characters only",
+    ),
+    "a benchmark whose name is a path": (
+        'name    = "orders"',
+        'name    = "../../orders"',
+        "5:11: '../../orders' cannot name a benchmark: files and results are named after it; "
+        'leave out ".", ".." and "/" at the ends, as in name = "sort/large"',
+    ),
     "a property that machines lack": (
         'argument = "--cache={}"',
         'has      = "procesor"',

@@ -98,7 +98,7 @@ def sample(
 def check(path: ProjectPath = HERE, output: Output = STDOUT, chosen: TableFormatOption = TableFormat.TEXT) -> int:
     """Find contradictory constraints, impossible settings and forced options."""
     from hati.project import read_project
-    from hati.project.prerequisites import misspelled_units, unmet_prerequisites
+    from hati.project.prerequisites import misspelled_units, options_without_choice, unmet_prerequisites
     from hati.project.project import unreached_warning
     from hati.space import check as diagnose
     from hati.space.document import diagnosis_table
@@ -112,7 +112,8 @@ def check(path: ProjectPath = HERE, output: Output = STDOUT, chosen: TableFormat
     diagnosis = diagnose(project.space)
     write_table(diagnosis_table(project.space, diagnosis), chosen, output)
     unmet = unmet_prerequisites(project, os.environ)
-    for warning in filter(None, (unreached_warning(project), *misspelled_units(project), *unmet)):
+    warnings = (unreached_warning(project), *options_without_choice(project), *misspelled_units(project), *unmet)
+    for warning in filter(None, warnings):
         say(f"warning: {warning}")
     return 2 if diagnosis.contradiction else 0
 

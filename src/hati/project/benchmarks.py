@@ -57,8 +57,17 @@ def read_benchmarks(tables: Sequence[TomlTable], surroundings: Surroundings) -> 
         name = table.need("name", 'name = "orders"')
         if name.line() in benchmarks:
             raise name.error(f"benchmark {name.line()!r} is there twice", fix="rename one")
+        if not _OF_FILES.isdisjoint(name.line().replace("\\", "/").split("/")):
+            raise name.error(
+                f"{name.line()!r} cannot name a benchmark: files and results are named after it",
+                fix='leave out ".", ".." and "/" at the ends, as in name = "sort/large"',
+            )
         benchmarks[name.line()] = _benchmark(table, name.line(), surroundings)
     return tuple(benchmarks.values())
+
+
+_OF_FILES = frozenset({"", ".", ".."})
+"""The parts of a name that would be another folder in a file's path."""
 
 
 def _benchmark(table: TomlTable, name: str, around: Surroundings) -> Benchmark:

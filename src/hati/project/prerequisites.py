@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import pwd
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from hati.core import Benchmark
+from hati.core import Benchmark, setting_text
 from hati.core.benchmark import names
 from hati.core.metric import respelled
 from hati.project.project import Project, by_workers, commands_of
@@ -24,7 +25,7 @@ def misspelled_units(project: Project) -> Iterator[str]:
 
 
 def unmet_prerequisites(project: Project, environment: Mapping[str, str]) -> Iterator[str]:
-    """A warning for each variable that is not set, unknown user, and program that is not installed.
+    """A warning for each missing CPU, variable that is not set, unknown user, and program that is not installed.
 
     None if other machines run the benchmarks.
 
@@ -33,9 +34,30 @@ def unmet_prerequisites(project: Project, environment: Mapping[str, str]) -> Ite
         environment: the environment variables of this process.
     """
     for benchmark in () if by_workers(project.engine) else project.benchmarks:
+        yield from _missing_cpus(benchmark)
         yield from _unset(benchmark, environment)
         yield from _unknown_user(benchmark)
         yield from _not_installed(benchmark, project.root, environment)
+
+
+def options_without_choice(project: Project) -> Iterator[str]:
+    """A warning for each option that has one setting, and so no effect."""
+    for option in project.space.options:
+        if len(option.settings) == 1:
+            yield (
+                f"option {option.name!r} has one setting, {setting_text(option.settings[0])}, and cannot have an "
+                "effect: add another, or write it into the command"
+            )
+
+
+def _missing_cpus(benchmark: Benchmark) -> Iterator[str]:
+    used = {*benchmark.cpus, *(benchmark.server.cpus if benchmark.server else ())}
+    available = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else used
+    if missing := sorted(used - available):
+        yield (
+            f"benchmark {benchmark.name!r} is to run on CPU {', '.join(map(str, missing))}, which is not there; "
+            f"available: {', '.join(map(str, sorted(available)))}"
+        )
 
 
 def _unset(benchmark: Benchmark, environment: Mapping[str, str]) -> Iterator[str]:

@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Collection, Mapping
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
+from unicodedata import category
 
 from hati.core import (
     MACHINE_PROPERTIES,
@@ -464,11 +465,17 @@ def _option(name: str, table: TomlTable) -> Option:
         raise place.error(error.message, fix=error.fix) from None
 
 
+_CONTROL = "Cc"
+"""The Unicode category of NUL, line breaks and other control characters."""
+
+
 def _setting(value: Value) -> Setting:
     if not isinstance(value.data, bool | int | float | str):
         raise value.error(
             "expected a setting: true, false, a number or text in quotes", fix=f"as in {_SETTINGS_EXAMPLE}"
         )
+    if isinstance(value.data, str) and any(category(character) == _CONTROL for character in value.data):
+        raise value.error(f"the setting {value.data!r} has a control character", fix="write visible characters only")
     return value.data
 
 
