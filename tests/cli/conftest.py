@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,6 +19,14 @@ from forked import Server
 from hati.cli import main
 
 HATI = str(Path(sys.executable).with_name("hati"))
+
+_COMMAND = re.compile(r"""^ *(hati .*)$|`(hati (?:'[^']*'|"[^"]*"|[^`'"])*)`""", re.MULTILINE)
+
+
+def printed_commands(text: str) -> list[list[str]]:
+    """The words of each command in an output, without the program's name: on its own line, or in backquotes."""
+    return [shlex.split(own or inline)[1:] for own, inline in _COMMAND.findall(text)]
+
 
 SUBJECT = """
 import json, sys

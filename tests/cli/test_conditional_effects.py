@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from conftest import printed_commands
 
 Hati = Callable[..., Any]
 
@@ -80,11 +81,12 @@ def test_an_option_that_hides_the_others_is_fixed_by_the_command_that_is_shown(h
     done = hati_here("screen", ".", "--budget", "64")
     words = " ".join(done.out.split())
     assert re.search(r"jit (and its interactions explain|explains) (99|100)\.\d % of the variance", words)
-    command = words.partition("screen the rest: `hati ")[2].partition("`")[0]
-    assert command == "screen --metric tps --set jit=off --budget 64"
+    assert "Fix `jit=off` and screen the rest:" in words
+    (command,) = printed_commands(done.out)
+    assert command == ["screen", "--metric", "tps", "--set", "jit=off", "--budget", "64"]
     (page,) = (server / ".hati" / "reports").glob("*.html")
     assert "--set jit=off" in page.read_text()
-    rest = hati_here(*shlex.split(command), "--format", "json")
+    rest = hati_here(*command, "--format", "json")
     assert rest.status == 0, rest.err
     effects = {tuple(effect["options"]): effect["relative"] for effect in rest.json["effects"]}
     assert effects["fsync",] == pytest.approx(1 / 1.41 - 1, abs=0.02)
@@ -95,7 +97,7 @@ def test_an_option_that_hides_the_others_is_fixed_by_the_command_that_is_shown(h
 def test_the_command_that_is_shown_keeps_the_template(hati_here: Hati, server: Path) -> None:
     template = ("--set", "log == 'off' or trace == 'off'", "--set", "commit=on")
     done = hati_here("screen", ".", "--budget", "64", *template)
-    command = shlex.split(" ".join(done.out.split()).partition("screen the rest: `hati ")[2].partition("`")[0])
+    (command,) = printed_commands(done.out)
     assert command[:3] == ["screen", "--metric", "tps"]
     assert command[3:-2] == ["--set", "log == 'off' or trace == 'off'", "--set", "commit=on", "--set", "jit=off"]
     rest = hati_here(*command, "--format", "json")
@@ -113,8 +115,7 @@ def test_the_command_that_is_shown_keeps_an_option_whose_name_has_a_blank_or_a_c
     (server / "hati.toml").write_text(toml)
     done = hati_here("screen", ".", "--budget", "64", "--set", "trace all=on", "--set", "`log,more`=off")
     assert done.status == 0, done.err
-    said = " ".join(done.out.split()).partition("screen the rest: `hati ")[2]
-    command = shlex.split(said.partition("`.")[0])
+    (command,) = printed_commands(done.out)
     assert command[:4] == ["screen", "--metric", "tps", "--set"]
     assert sorted(command[4:-2:2]) == ["`log,more`=off", "jit=off", "trace all=on"]
     rest = hati_here(*command, "--format", "json")

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import re
-import shlex
 from itertools import product
 from pathlib import Path
 
 import pytest
 
-from conftest import Hati
+from conftest import Hati, printed_commands
 
 TWO = '\n[[benchmark]]\nname = "other"\ncommand = ["true"]\nreader = "process"\n'
-_COMMAND = re.compile(r"`(hati (?:screen|validate) [^`]*)`")
 
 
 def printed(text: str) -> list[list[str]]:
     """The words of each command for a study, without the program's name."""
-    return [shlex.split(command)[1:] for command in _COMMAND.findall(" ".join(text.split()))]
+    return [command for command in printed_commands(text) if command[0] in {"screen", "validate"}]
 
 
 def runs(hati: Hati, commands: list[list[str]]) -> None:

@@ -86,7 +86,7 @@ def without(values: Any) -> Any:
         ("effect-drift", "a: effect 2.2 times what it was"),
         ("replay", "series were shown to change their level"),
         ("suite", "mean latency over the whole space"),
-        ("screening", "Fix it and screen the rest: `hati screen --metric latency --set a=off"),
+        ("screening", "Fix `a=off` and screen the rest: hati screen --metric latency --set a=off"),
         ("validation", "decided: one model is left, of a"),
     ],
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import shlex
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -13,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from conftest import printed_commands
 
 Hati = Callable[..., Any]
 
@@ -236,11 +237,6 @@ def test_runs_that_estimate_nothing_say_how_many_would(hati: Hati, fake_project:
     assert {tuple(effect["options"]) for effect in enough["effects"]} >= {(name,) for name in "abcdef"}
 
 
-def command_shown(text: str) -> list[str]:
-    """The words of the command that would estimate the effects, without the program's name."""
-    return shlex.split(" ".join(text.split()).partition("can be estimated: `")[2].partition("`")[0])[1:]
-
-
 def test_a_command_shown_of_one_of_several_benchmarks_runs(hati: Hati, fake_project: Path) -> None:
     (fake_project / "subject.py").write_text(NOISE)
     file = fake_project / "hati.toml"
@@ -248,7 +244,7 @@ def test_a_command_shown_of_one_of_several_benchmarks_runs(hati: Hati, fake_proj
     other = text[text.index("[[benchmark]]") : text.index("[options.a]")].replace('"main"', '"other"')
     file.write_text(text + other)
     asked = ("screen", str(fake_project), "--metric", "latency", "--benchmark", "main", "--budget")
-    shown = command_shown(hati(*asked, "10", folder=fake_project.parent).out)
+    (shown,) = printed_commands(hati(*asked, "10", folder=fake_project.parent).out)
     assert shown == ["screen", str(fake_project), "--benchmark", "main", "--metric", "latency", "--budget", "13"]
     assert hati(*shown, folder=fake_project.parent).status == 0
 
@@ -261,8 +257,7 @@ def test_a_command_shown_of_a_table_runs(hati: Hati, fake_project: Path) -> None
     )
     (fake_project / "runs.csv").write_text("\n".join(("a,b,c,d,e,f,latency,build", *rows)))
     asked = ("screen", "runs.csv", "--space", "hati.toml", "--metric", "latency", "--where", "build=1", "--budget")
-    said = " ".join(hati(*asked, "16").out.split())
-    shown = shlex.split(said.partition("screen the rest: `")[2].partition("`")[0])[1:]
+    (shown,) = printed_commands(hati(*asked, "16").out)
     assert shown[:6] == ["screen", "runs.csv", "--space", "hati.toml", "--where", "build=1"]
     assert shown[6:] == ["--metric", "latency", "--set", "a=off", "--budget", "16"]
     assert hati(*shown).status == 0

@@ -16,6 +16,7 @@ from rich.console import Console
 
 from hati.core.wording import visible
 from hati.document import Align, Column, Shown, Table
+from hati.document.document import columns_of
 from hati.render import (
     print_document,
     print_table,
@@ -139,6 +140,27 @@ def test_a_word_that_is_longer_than_its_column_has_a_line_of_its_own(width: int,
     assert {word for line in words for word in line if {"xx", "yy"} & {word[-3:-1]}} == {path, longest, f"{longest}."}
     assert all(line == [longest] or line == [f"{longest}."] for line in words if len(" ".join(line)) > width)
     assert [path] in words
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_a_command_is_never_wrapped_and_a_long_one_is_alone_on_its_line(is_terminal: bool) -> None:
+    long = 'hati screen "my project" --metric latency --set "c != \'neg\'" --set \'a"`b`"=on\' --budget 64'
+    console = _console(80, is_terminal)
+    note = f"Confirm these by {'many ' * 12}`{long}`, or see how many there are by `hati runs --failed`. The end."
+    print_table(Table("T", (Column("x"),), (), (note,)), console)
+    lines = _lines(console)
+    assert f"  {long}" in lines
+    assert max(map(cell_len, (line for line in lines if long not in line))) <= 80
+    assert any("by `hati runs --failed`." in line for line in lines)
+    assert lines[lines.index(f"  {long}") + 1].startswith("or see")
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_a_command_in_a_column_does_not_cover_the_next_one(is_terminal: bool) -> None:
+    command = f"hati compare {'b' * 40} {'c' * 40}"
+    console = _console(60, is_terminal)
+    print_table(Table("T", columns_of("x | y"), ((f"{'see ' * 9}`{command}`.", "z" * 30),)), console)
+    assert [line.strip() for line in _lines(console) if "hati" in line] == [command]
 
 
 REPORTS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hati.space import Option, Space, narrowed, parse_template
+from hati.space import Option, Space, count, narrowed, parse_formula, parse_template, template_texts
 
 SPACE = Space(
     (
@@ -55,3 +55,21 @@ def test_settings_of_different_options_are_one_alternative() -> None:
     template = parse_template(("jit=on", "x=2", "jit=on"), SPACE)
     assert [dict(each) for each in template.alternatives] == [{"jit": "on", "x": 2}]
     assert parse_template((), SPACE).formulas == ()
+
+
+@pytest.mark.parametrize(
+    ("formulas", "fixed", "texts"),
+    [
+        (("x != 1", "jit == 'on'"), {}, ("x != 1", "jit=on")),
+        (("x != 1", "jit == 'on'"), {"x": 2}, ("jit=on", "x=2")),
+        (("x > y", "y == 1", "x == 2"), {}, ("y=1", "x=2")),
+        (("x > y",), {"x": 2}, ("x > y", "x=2")),
+    ],
+)
+def test_a_template_is_written_without_what_its_settings_imply(
+    formulas: tuple[str, ...], fixed: dict[str, int], texts: tuple[str, ...]
+) -> None:
+    known = tuple(map(parse_formula, formulas))
+    assert template_texts(known, fixed) == texts
+    again = narrowed(SPACE, parse_template(texts, SPACE).formulas)
+    assert count(again) == count(narrowed(SPACE, (*known, *parse_template(texts[-1:], SPACE).formulas)))

@@ -95,8 +95,8 @@ def test_the_answer_of_a_fraction_says_what_else_an_effect_may_be_and_what_confi
     whole: ScreeningConclusion,
 ) -> None:
     named = f"--study {whole.study} --metric latency"
-    again = f"`hati screen --metric latency --fresh --budget {whole.done}`, which chooses another design."
-    confirm = f"confirm by `hati validate {named}`, or by {again}"
+    again = f"`hati screen --metric latency --fresh --budget {whole.done}`."
+    confirm = f"confirm by `hati validate {named}`, or by another design, {again}"
     one, all_ = fraction(whole, 4, 1), fraction(whole, 3, len(whole.important))
     assert f"1 more is important or aliased: {whole.important[0]}" in answer(one)
     assert answer(one).endswith(f"cannot distinguish this effect from interactions of three options: {confirm}")

@@ -329,6 +329,6 @@ def test_the_command_is_that_of_each_benchmark_and_what_was_never_screened_is_no
         Reason(RecalibrationCondition.UNSCREENED, Since("other", command=replace(folder, benchmark="other"))),
     )
     assert (recalibration_sentence(Recalibration(reasons)) or "").startswith(
-        "Determine the important options again (hati screen 'my folder' --benchmark orders --store s.db --recalibrate, "
-        "hati screen 'my folder' --benchmark other --store s.db): "
+        "Determine the important options again by `hati screen 'my folder' --benchmark orders --store s.db "
+        "--recalibrate`, `hati screen 'my folder' --benchmark other --store s.db`: "
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,7 +11,7 @@ import typer
 
 from hati.cli.output import STDOUT, say, write, write_files
 from hati.core import InputError
-from hati.core.wording import suggestion
+from hati.core.wording import command_text, suggestion
 
 if TYPE_CHECKING:
     from hati.project import InstalledHati, PipelineFile
@@ -57,7 +56,7 @@ def _write_skeleton(path: Path, output: str | None, *, force: bool) -> None:
         return
     file = path / FILE if output is None else Path(output)
     _write_new({file: text}, force=force, fix="edit it, or write over it by --force")
-    typer.echo(f"{file} is written; adapt it, then: {shlex.join(('hati', 'run', str(path)))}")
+    typer.echo(f"{file} is written; adapt it, then: {command_text(('hati', 'run', str(path)))}")
 
 
 def _write_schema(path: Path, output: str | None, *, force: bool) -> None:

@@ -5,6 +5,8 @@ Names and settings come from users: they must be shown, and have no other effect
 
 from __future__ import annotations
 
+import re
+import shlex
 import unicodedata
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -83,6 +85,23 @@ _ALWAYS = ("=", "@", "\t", "\r")
 _SIGNS = ("+", "-")
 _OF_FORMULAS = frozenset("=(!|")
 _QUOTE = "'"
+
+
+def command_text(words: Iterable[str]) -> str:
+    r"""The words as a command for a shell: quoted where it needs that, and in double quotes where an apostrophe is.
+
+    >>> command_text(["hati", "screen", "my runs", "--set", "a != 'b'"])
+    'hati screen \'my runs\' --set "a != \'b\'"'
+    """
+    return " ".join(f'"{word}"' if _plain_in_double_quotes(word) else shlex.quote(word) for word in words)
+
+
+_SPECIAL_IN_DOUBLE_QUOTES = re.compile(r'["$`\\]|!(?![\s=])')
+"""What a shell expands; an exclamation mark before a blank or an equals sign is never a reference to its history."""
+
+
+def _plain_in_double_quotes(word: str) -> bool:
+    return "'" in word and not _SPECIAL_IN_DOUBLE_QUOTES.search(word)
 
 
 def guarded(text: str) -> str:

@@ -24,7 +24,10 @@ _GAP = 2
 _LONGEST_CELL = 300
 _LONGEST_WORDS = (34, 30)
 """The most that a word adds to the width of its column: if there is room, a study's key; else less."""
-_WORD = re.compile(r"\s*\S+\s*|\s+")
+_COMMAND = r"""`(hati (?:'[^']*'|"[^"]*"|[^`'"])*)`"""
+_WORD = re.compile(rf"\s*(?:[^\s`]*{_COMMAND}\S*|\S+)\s*|\s+")
+_INDENT = "  "
+_STOPS = ".,;: "
 
 Lines = list[Text]
 
@@ -277,13 +280,22 @@ def _row(texts: Sequence[str], rooms: Sequence[_Room], width: int) -> list[str]:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """The text in lines of whole words; a longer word has a line of its own."""
+    """The text in lines of whole words; a longer word has a line of its own.
+
+    A command in backquotes is a word. A long one has a line of its own without them, to be copied.
+    """
     if cell_len(text) <= width:
         return [text]
     lines, line = [], ""
-    for word in _WORD.findall(text):
+    for found in _WORD.finditer(text):
+        word, command = found[0], found[1]
+        if command is not None and cell_len(command) > width // 2:
+            before, _, after = word.partition(f"`{command}`")
+            lines += [*filter(None, _wrapped((line + before).rstrip(), width)), _INDENT + command]
+            line = after.lstrip(_STOPS)
+            continue
         if line and cell_len(line) + cell_len(word.rstrip()) > width:
             lines.append(line.rstrip())
             line = ""
         line += word
-    return [*lines, line.rstrip()]
+    return [*lines, line.rstrip()] if line or not lines else lines

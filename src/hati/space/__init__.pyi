@@ -20,3 +20,4 @@ from .space import Template as Template
 from .space import UsageDistribution as UsageDistribution
 from .space import assignment_text as assignment_text
 from .space import parse_template as parse_template
+from .space import template_texts as template_texts

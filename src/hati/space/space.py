@@ -266,6 +266,24 @@ def assignment_text(name: str, setting: Setting) -> str:
     return f"{name if _PLAIN.fullmatch(name) else f'`{name}`'}={setting_text(setting)}"
 
 
+def template_texts(formulas: Iterable[Constraint], fixed: Mapping[str, Setting]) -> tuple[str, ...]:
+    """The shortest texts that `parse_template` reads as the formulas and the fixed settings.
+
+    A formula is left out where the settings, those of the formulas included, imply it.
+    """
+    known = tuple(formulas)
+    settings = {**dict(pair for formula in known if (pair := _equality(formula))), **fixed}
+    others = (each for each in known if not (settings.keys() >= {*mentioned(each)} and holds(each, settings)))
+    return (*map(str, others), *(assignment_text(name, setting) for name, setting in settings.items()))
+
+
+def _equality(formula: Constraint) -> tuple[str, Setting] | None:
+    match formula:
+        case TermComparison(left=Name(name=name), comparator=Comparator.EQUAL, right=Literal(value=setting)):
+            return name, setting
+    return None
+
+
 class Template(Struct, frozen=True):
     """Conditions for every configuration: all ``constraints``, and one alternative of each of the ``choices``.
 

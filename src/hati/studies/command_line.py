@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
-
 from msgspec import Struct
+
+from hati.core.wording import command_text
 
 
 class CommandLine(Struct, frozen=True):
@@ -23,8 +23,8 @@ class CommandLine(Struct, frozen=True):
     def screen(self, *words: str) -> str:
         """The command that screens the benchmark, quoted for a shell."""
         named = ("--benchmark", self.benchmark) if self.benchmark else ()
-        return shlex.join(("hati", "screen", *self.subject, *named, *self.store, *words))
+        return command_text(("hati", "screen", *self.subject, *named, *self.store, *words))
 
     def validate(self, study: str, metric: str) -> str:
         """The command that validates a screening, quoted for a shell."""
-        return shlex.join(("hati", "validate", *self.subject, *self.store, "--study", study, "--metric", metric))
+        return command_text(("hati", "validate", *self.subject, *self.store, "--study", study, "--metric", metric))

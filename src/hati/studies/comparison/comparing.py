@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
@@ -13,7 +12,7 @@ from typing import NamedTuple
 from hati.core import FloatArray, Observations, Sample, SampledRun, conversion, generator, replace
 from hati.core.benchmark import COUNT, COUNTERS
 from hati.core.run import WARM_UP
-from hati.core.wording import listed, span_text
+from hati.core.wording import command_text, listed, span_text
 from hati.harness import State, disturbances, steadiness
 from hati.stats import Difference, JoinedDifference, VariancePrior, bootstrap_interval, least_ratio, two_sample_tests
 from hati.studies.comparison.conclusion import (
@@ -183,7 +182,7 @@ def _number_of(some: Sequence[object], found: Sequence[SamplePair]) -> str:
 
 
 def _same_revision_text(pair: SamplePair, of: str) -> str:
-    names = shlex.join([pair.before.machine, pair.after.machine])
+    names = command_text([pair.before.machine, pair.after.machine])
     return (
         f"in {of} the sides were measured on different machines ({_machines(pair)}): these are what is compared; where"
         f" both are probed, `hati probe diff {names}` shows how they differ"

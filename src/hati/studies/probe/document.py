@@ -174,7 +174,7 @@ def _repetition(found: ProbeConclusion) -> Iterator[str]:
     if names:
         alone = {each.name for each in LIBRARY if not each.asks}.issuperset(names)
         options = "" if alone else ", with the other options of this command"
-        yield f"to measure again what is contaminated: hati probe {' '.join(names)}{options}"
+        yield f"to measure again what is contaminated: `hati probe {' '.join(names)}`{options}"
 
 
 def _neighbours(probed: Probed) -> str:

@@ -62,8 +62,8 @@ def recalibration_sentence(found: Recalibration) -> str | None:
     texts = "; ".join(
         f"{reason.since.benchmark}: {_why(reason)}" if several else _why(reason) for reason in found.reasons
     )
-    commands = dict.fromkeys(_command(reason.since) for reason in found.reasons)
-    return f"Determine the important options again ({listed(commands)}): {texts}."
+    commands = dict.fromkeys(f"`{_command(reason.since)}`" for reason in found.reasons)
+    return f"Determine the important options again by {listed(commands)}: {texts}."
 
 
 def _command(since: Since) -> str:

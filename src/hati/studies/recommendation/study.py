@@ -9,7 +9,7 @@ from functools import cached_property
 from msgspec import Struct
 
 from hati.core import Benchmark, Configuration, Evidence, Metric, Plan, Setting, StudyId, Task, replace
-from hati.space import Space
+from hati.space import Space, template_texts
 from hati.studies.command_line import CommandLine
 from hati.studies.recommendation.better_settings import is_allowed, reached
 from hati.studies.recommendation.conclusion import (
@@ -467,7 +467,7 @@ class Recommendation(Struct, frozen=True, dict=True):
     def _command(self) -> str:
         """The command that asks for the same recommendation."""
         budget: str = json.loads(self.id.parameters)["budget"]
-        restricted = (word for formula in self.space.template for word in ("--set", str(formula)))
+        restricted = (word for text in template_texts(self.space.template, {}) for word in ("--set", text))
         kept = (word for rule in self.keep for word in ("--keep", str(rule)))
         return self.command.screen(
             "--metric", self.metrics[0].name, *restricted, "--recommend", "--budget", budget, *kept

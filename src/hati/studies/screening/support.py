@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Annotated
 
 from msgspec import UNSET, Struct, UnsetType, field
@@ -12,7 +13,7 @@ from hati.core import Assignment, Setting, setting_text
 from hati.core.wording import counted, listed
 from hati.document.document import Shown, Table, change_number, change_range, columns_of, fixed, quantity
 from hati.document.publishing import Interval, Of, Settings
-from hati.space import assignment_text
+from hati.space import assignment_text, parse_formula, template_texts
 from hati.space.constraint import literal_text, name_text
 from hati.stats.terms import LEAST_LEFT
 from hati.studies.screening import DominatingOption, FlipEvidence, FlipVerdict, RobustFit, ScreeningConclusion
@@ -59,7 +60,8 @@ def dominating_sentence(conclusion: ScreeningConclusion) -> str | None:
         return _narrowed_sentence(conclusion, found, found.narrowed)
     return (
         f"{_explained(conclusion, found)}, and the effects in the table are averages over "
-        f"its settings. Fix it and screen the rest: `{_command(conclusion, found, found.default)}`."
+        f"its settings. Fix `{assignment_text(found.name, found.default)}` and screen the rest: "
+        f"`{_command(conclusion, found, found.default)}`."
     )
 
 
@@ -92,9 +94,11 @@ def narrowed_note(conclusion: ScreeningConclusion) -> tuple[str, ...]:
 
 def _command(conclusion: ScreeningConclusion, found: DominatingOption, setting: Setting) -> str:
     """The command that screens the other options at a setting of the dominating one, by as many runs."""
-    settings = [assignment_text(name, own) for name, own in (*found.fixed, (found.name, setting))]
     return screening_command(
-        conclusion, (*_constraints(conclusion), *settings), "--budget", str(sufficient_runs(conclusion))
+        conclusion,
+        "--budget",
+        str(sufficient_runs(conclusion)),
+        fixed={**dict(found.fixed), found.name: setting},
     )
 
 
@@ -104,8 +108,11 @@ def sufficient_runs(conclusion: ScreeningConclusion) -> int:
     return max(conclusion.done, parameters + LEAST_LEFT)
 
 
-def screening_command(conclusion: ScreeningConclusion, template: Sequence[str], *words: str) -> str:
-    """The command that screens the space as a template restricts it."""
+def screening_command(
+    conclusion: ScreeningConclusion, *words: str, fixed: Mapping[str, Setting] = MappingProxyType({})
+) -> str:
+    """The command that screens the space as the conclusion's template and the ``fixed`` settings restrict it."""
+    template = template_texts(map(parse_formula, conclusion.template), fixed)
     restricted = (word for text in template for word in ("--set", text))
     return conclusion.command.screen("--metric", conclusion.metric.name, *restricted, *words)
 

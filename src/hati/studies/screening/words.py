@@ -112,7 +112,7 @@ def _nothing_estimated(conclusion: ScreeningConclusion) -> str:
     why = f"{start}: the effects of {options} cannot be estimated together from {runs}."
     if conclusion.design.runs >= needed:
         return f"{why} The {conclusion.design.runs:,} planned runs suffice."
-    command = screening_command(conclusion, conclusion.template, "--budget", str(needed))
+    command = screening_command(conclusion, "--budget", str(needed))
     return f"{why} From {needed:,} runs on they can be estimated: `{command}`."
 
 
@@ -174,13 +174,10 @@ def _confirming(conclusion: ScreeningConclusion) -> str:
     these = "this effect" if len(aliased) == 1 else "these effects"
     order = _ALIASED_WITH.get(conclusion.design.resolution or 0)
     others = f"interactions of {order} options" if order else "other effects"
-    again = screening_command(conclusion, conclusion.template, "--fresh", "--budget", str(sufficient_runs(conclusion)))
+    again = screening_command(conclusion, "--fresh", "--budget", str(sufficient_runs(conclusion)))
     validate = conclusion.command.validate(conclusion.study, conclusion.metric.name)
     confirm = f"`{validate}`, or by " if conclusion.command.resumable else ""
-    return (
-        f" The design cannot distinguish {these} from {others}: confirm by {confirm}"
-        f"`{again}`, which chooses another design."
-    )
+    return f" The design cannot distinguish {these} from {others}: confirm by {confirm}another design, `{again}`."
 
 
 def _influence(conclusion: ScreeningConclusion, name: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -11,6 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hati.core import Benchmark, Configuration, HatiError, InputError, Metric, replace
+from hati.core.wording import command_text
+from hati.space import parse_formula, template_texts
+from hati.space.space import SET
 from hati.store import Span, StudyRecord
 from hati.studies.gate import Gate, GateConclusion
 from hati.studies.recalibration import (
@@ -133,11 +135,9 @@ def _own_screenings(place: Workplace) -> list[StudyRecord]:
 
 
 def _described(record: StudyRecord) -> str:
-    template = template_of(record)
+    texts = template_texts(map(parse_formula, template_of(record)), {})
     return (
-        f"{record.id.key} ({' '.join(f'--set {shlex.quote(text)}' for text in template)})"
-        if template
-        else record.id.key
+        f"{record.id.key} ({command_text(word for text in texts for word in (SET, text))})" if texts else record.id.key
     )
 
 
