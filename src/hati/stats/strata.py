@@ -12,6 +12,8 @@ from hati.stats.distributions import t_cdf, t_quantile
 from hati.stats.linear_models import Index
 
 _FEWEST_DF = 4
+_FEWEST_EQUAL = 2
+"""Degrees of freedom below which equal values show no absence of variation: two rounded values are often equal."""
 _TOLERANCE = 1e-9
 
 
@@ -44,6 +46,7 @@ def stratified_mean(values: FloatArray, owners: Index, shares: FloatArray) -> Me
     of Cochran (1977), Sampling Techniques, section 5.4, without the correction for finite strata, as values have noise
     of their own; its degrees of freedom are Satterthwaite's, formula 5.16 there. Strata of one value are collapsed with
     their neighbours (section 5A.12), which errs on the wide side; a single one has the variance within the others.
+    The error of two equal values, with one degree of freedom, is unknown.
 
     Raises:
         InputError: where a stratum has no value.
@@ -65,6 +68,8 @@ def stratified_mean(values: FloatArray, owners: Index, shares: FloatArray) -> Me
     variance = float(sum(part for part, _ in parts))
     below = float(sum(part**2 / df for part, df in parts))
     df = variance**2 / below if below > 0.0 else float(sum(df for _, df in parts))
+    if variance == 0.0 and df < _FEWEST_EQUAL:
+        return MeanEstimate(estimate, None, 0.0)
     return MeanEstimate(estimate, math.sqrt(variance), df)
 
 
@@ -98,15 +103,18 @@ def assisted_mean(values: FloatArray, owners: Index, shares: FloatArray, columns
 def stratum_means(values: FloatArray, owners: Index, shares: FloatArray) -> tuple[StratumMean, ...]:
     """Each stratum's mean and its 95 % interval, from the variance within all strata together.
 
+    There is no interval without a degree of freedom, nor from two equal values, with one.
+
     Raises:
         InputError: where a stratum has no value.
     """
     means, counts = _means_of_strata(values, owners, shares)
     free = len(values) - len(shares)
-    if free == 0:
-        return tuple(StratumMean(float(mean), None) for mean in means)
     rest = values - means[owners]
-    deviation = math.sqrt(float(rest @ rest) / free)
+    square = float(rest @ rest)
+    if free == 0 or (square == 0.0 and free < _FEWEST_EQUAL):
+        return tuple(StratumMean(float(mean), None) for mean in means)
+    deviation = math.sqrt(square / free)
     halves = t_quantile(0.975, free) * deviation / np.sqrt(counts)
     return tuple(
         StratumMean(float(mean), (float(mean - half), float(mean + half)))
