@@ -74,7 +74,8 @@ def runs(
     chosen: TableFormatOption = TableFormat.TEXT,
 ) -> None:
     """List stored runs, or show one run with --task."""
-    from hati.harness.document import disturbed_runs, run_table, runs_table
+    from hati.harness.document import run_table, runs_table
+    from hati.harness.interference import disturbed_runs
     from hati.store import Selection
     from hati.wiring import existing_store
     from hati.wiring.known.named import is_unmeasured, selection_of

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Annotated, NamedTuple
 
 from msgspec import Struct
 
-from hati.core import Configuration, Machine, Observations, Outcome, Plan, Run, Sample, Workload, usage
+from hati.core import Configuration, Machine, Observations, Plan, Run, Sample, Workload
 from hati.core.wording import counted, listed
 from hati.document.document import (
     Cell,
@@ -33,9 +32,8 @@ from hati.harness import (
     State,
     SteadyRun,
     SufficientRun,
-    disturbances,
-    load_warning,
 )
+from hati.harness.interference import disturbed_runs
 
 _INDEPENDENT = (
     "It holds for independent observations of one distribution. Where successive ones are alike, more are needed: "
@@ -340,28 +338,6 @@ _WITHOUT_RUNS = (
 
 def _minute(moment: datetime) -> Shown:
     return Shown(f"{moment:%Y-%m-%d %H:%M}", moment.isoformat())
-
-
-def disturbed_runs(runs: Iterable[Run]) -> dict[str, str]:
-    """The reasons of disturbed runs by the ids of their tasks; each is judged among the runs of its study's sample."""
-    samples = defaultdict[tuple[object, ...], list[Run]](list)
-    for run in runs:
-        task = run.task
-        if run.outcome is Outcome.DONE:
-            alike = task.study, task.benchmark, task.configuration, task.revision, task.workload, run.machine
-            samples[alike].append(run)
-    found = {}
-    for sample in samples.values():
-        reasons = disturbances([usage(run) for run in sample])
-        found.update({run.task.id: reason for run, reason in zip(sample, reasons, strict=True) if reason})
-    return found
-
-
-def load_warning_of(runs: Iterable[Run]) -> str:
-    """The warning that other programs disturbed many of these runs; empty if they did not."""
-    done = [run for run in runs if run.outcome is Outcome.DONE]
-    reasons = disturbed_runs(done)
-    return load_warning([reasons.get(run.task.id, "") for run in done])
 
 
 def run_table(run: Run, disturbed: str | None = None, machine: Machine | None = None) -> Table:

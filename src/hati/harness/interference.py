@@ -5,13 +5,14 @@ Measured values never decide: omitting or repeating runs because of their values
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from statistics import median
 
 import numpy as np
 from msgspec import Struct
 
-from hati.core import FloatArray, Usage
+from hati.core import FloatArray, Outcome, Run, Usage, usage
 
 FEWEST = 5
 """With fewer runs the usual level is unknown: only absolute signs count."""
@@ -118,6 +119,28 @@ def load_warning(reasons: Sequence[str]) -> str:
         f"{len(marked):,} of {len(reasons):,} runs were disturbed by other programs (the first: {marked[0]}): "
         "the results are those of a loaded machine"
     )
+
+
+def disturbed_runs(runs: Iterable[Run]) -> dict[str, str]:
+    """The reasons of disturbed runs by the ids of their tasks; each is judged among the runs of its study's sample."""
+    samples = defaultdict[tuple[object, ...], list[Run]](list)
+    for run in runs:
+        task = run.task
+        if run.outcome is Outcome.DONE:
+            alike = task.study, task.benchmark, task.configuration, task.revision, task.workload, run.machine
+            samples[alike].append(run)
+    found = {}
+    for sample in samples.values():
+        reasons = disturbances([usage(run) for run in sample])
+        found.update({run.task.id: reason for run, reason in zip(sample, reasons, strict=True) if reason})
+    return found
+
+
+def load_warning_of(runs: Iterable[Run]) -> str:
+    """The warning that other programs disturbed many of these runs; empty if they did not."""
+    done = [run for run in runs if run.outcome is Outcome.DONE]
+    reasons = disturbed_runs(done)
+    return load_warning([reasons.get(run.task.id, "") for run in done])
 
 
 def _marked(sign: _Sign, usages: Sequence[Usage]) -> list[tuple[int, str]]:

@@ -17,7 +17,7 @@ from msgspec import Struct
 from hati.core import Evidence, HatiError, InputError, MeasurementError, Plan, Run, replace
 from hati.core.wording import counted
 from hati.document import duration
-from hati.harness.document import load_warning_of
+from hati.harness.interference import load_warning_of
 from hati.logic.interpret import FormulaVerdict
 from hati.python import has_statements
 from hati.studies.assertion import (

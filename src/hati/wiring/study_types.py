@@ -460,7 +460,7 @@ def with_load(
     """
     if place.table is not None:
         return report
-    from hati.harness.document import load_warning_of
+    from hati.harness.interference import load_warning_of
     from hati.store import Selection
 
     runs = (known.get(key) or place.store.runs(Selection(study=key)) for key in studies)
