@@ -13,8 +13,6 @@ from .benchmark import SampleFormat as SampleFormat
 from .benchmark import Server as Server
 from .benchmark import Warmup as Warmup
 from .benchmark import is_tool as is_tool
-from .decoding import convert as convert
-from .decoding import decode as decode
 from .errors import ExitStatus as ExitStatus
 from .errors import HatiError as HatiError
 from .errors import InputError as InputError
@@ -99,6 +97,8 @@ from .values import Configuration as Configuration
 from .values import Setting as Setting
 from .values import Workload as Workload
 from .values import canonical_json as canonical_json
+from .values import convert as convert
+from .values import decode as decode
 from .values import generator as generator
 from .values import replace as replace
 from .values import setting_text as setting_text

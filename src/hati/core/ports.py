@@ -16,11 +16,10 @@ import msgspec
 from msgspec import Struct
 
 from hati.core.benchmark import Benchmark
-from hati.core.decoding import convert, decode
 from hati.core.errors import InputError
 from hati.core.run import Outcome, Run
 from hati.core.study import Batch, Plan, StudyId, Task, digest
-from hati.core.values import Assignment, Configuration, Setting, Workload, canonical_json, replace
+from hati.core.values import Assignment, Configuration, Setting, Workload, canonical_json, convert, decode, replace
 
 
 class Job(Struct, frozen=True, dict=True):

@@ -1,4 +1,4 @@
-"""Settings, immutable assignments of settings to names, changed copies of values, and reproducible randomness.
+"""Settings, immutable assignments of settings to names, values from JSON, changed copies, and reproducible randomness.
 
 Every generator comes from a seed and a purpose.
 """
@@ -9,10 +9,12 @@ import dataclasses
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING
+from threading import Lock
+from typing import TYPE_CHECKING, Any, TypeVar
 
+import msgspec
 from msgspec import Struct, structs
 
 from hati.core.errors import InputError
@@ -25,6 +27,11 @@ type_names = {bool: "boolean", int: "integer", float: "real", str: "text"}
 
 Setting = bool | int | float | str
 """One value of an option: TOML's boolean, integer, float or string."""
+
+T = TypeVar("T")
+Hook = Callable[[type[Any], Any], object]
+"""Makes the value of a type that msgspec does not know, from the type and what was written."""
+_PREPARING, _PREPARED = Lock(), set[object]()
 
 
 def canonical_json(value: object) -> str:
@@ -133,3 +140,36 @@ def generator(seed: int, *purpose: str) -> np.random.Generator:
     words = hashlib.sha256("\x1f".join(purpose).encode()).digest()[:16]
     spawn_key = tuple(int.from_bytes(words[i : i + 4], "little") for i in range(0, 16, 4))
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=spawn_key)))
+
+
+def decode(content: bytes | str, kind: type[T], dec_hook: Hook | None = None) -> T:
+    """The value of a type that JSON describes.
+
+    Raises:
+        DecodeError: of msgspec, where it is not JSON; where it is not of that type, ValidationError, which is one.
+    """
+    _prepare(kind)
+    return msgspec.json.decode(content, type=kind, dec_hook=dec_hook)
+
+
+def convert(value: object, kind: type[T], dec_hook: Hook | None = None) -> T:
+    """The value of a type that plain values describe, such as dictionaries and lists.
+
+    Raises:
+        ValidationError: of msgspec, where they are not of that type.
+    """
+    _prepare(kind)
+    return msgspec.convert(value, kind, dec_hook=dec_hook)
+
+
+def _prepare(kind: object) -> None:
+    """Let msgspec analyse a type and those of its fields while no other thread does.
+
+    At the first use of a Struct, msgspec puts its analysis into the class, and goes on with the types of its fields, in
+    Python; another thread that reads the Struct meanwhile crashes the process (seen with msgspec 0.22). A child that is
+    forked meanwhile would wait for that thread, which it does not have: it must not read such types.
+    """
+    if kind not in _PREPARED:
+        with _PREPARING:
+            msgspec.json.Decoder(kind)
+            _PREPARED.add(kind)
