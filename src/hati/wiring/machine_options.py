@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
-from hati.core import InputError, MachineOption, Setting, replace, setting_text
+from hati.core import InputError, Machine, MachineOption, Setting, replace, setting_text
+from hati.core.benchmark import fill, names
 from hati.core.wording import listed
 from hati.formula import Comparator, Not, Or
 from hati.project import VOLUNTEERS
-from hati.space import Constraint, Space, narrowed
+from hati.space import Constraint, Option, Space, narrowed
 from hati.space.constraint import TRUE, Literal, Name, TermComparison, conjunction
 from hati.steering import Client, ClientKind, hardware_class
 from hati.wiring.workplace import Announce, Workplace
 
 Settings = Mapping[str, tuple[str, ...]]
 """The settings that a machine has, as texts, by the names of options."""
+_SECONDS = 60.0
+"""The time that a command has to find an attribute."""
+_PRINTS = "the command prints the setting that the machine has, and ends with 0"
+Attributes = tuple[tuple[str, tuple[str, ...]], ...]
+"""Names, and the values of each."""
 
 
 def narrow_to_machines(place: Workplace, announce: Announce) -> Workplace:
@@ -77,14 +85,72 @@ def this_client(place: Workplace) -> Client:
     Raises:
         InputError: where a command that finds one is wrong.
     """
-    from hati.subject.machine_attributes import attributes_of
-
     project = place.project
     whole = place.whole or project.space
     attributes = attributes_of(place.machine, project.machine_options, whole.options, project.root)
     about = dict(place.machine.properties)
     hardware = hardware_class(about.get("architecture", ""), about.get("processor", ""), about.get("cpus", ""))
     return Client(place.machine.id, place.machine.name, hardware=hardware, attributes=attributes)
+
+
+def attributes_of(
+    machine: Machine, options: Sequence[MachineOption], known: Iterable[Option], folder: Path
+) -> Attributes:
+    """The attributes of this machine that the options ask for; ``known`` are the options with their settings.
+
+    Commands are started in the project's ``folder``.
+
+    Raises:
+        InputError: where a command cannot be started, ends with another status, or does not end.
+    """
+    settings = {option.name: tuple(map(setting_text, option.settings)) for option in known}
+    properties = dict(machine.properties)
+    found: dict[str, tuple[str, ...]] = {}
+    for option in options:
+        if option.command:
+            found[option.attribute] = _by_command(option, settings[option.option], folder)
+        elif option.attribute in properties:
+            found[option.attribute] = (properties[option.attribute],)
+    return tuple(found.items())
+
+
+def _by_command(option: MachineOption, settings: Sequence[str], folder: Path) -> tuple[str, ...]:
+    if any(names(part) for part in option.command):
+        filled = {text: [fill(part, {"": text}) for part in option.command] for text in settings}
+        return tuple(text for text, command in filled.items() if _command_status(option, command, folder)[0] == 0)
+    status, printed = _command_status(option, [fill(part, {}) for part in option.command], folder)
+    if status:
+        raise _command_error(option, f"`{option.command[0]}` ended with status {status}", _PRINTS)
+    return (printed.strip(),)
+
+
+def _command_status(option: MachineOption, command: Sequence[str], folder: Path) -> tuple[int, str]:
+    """The exit status of a command, and what it printed; 127 where the program is named by a setting, and not there."""
+    try:
+        ended = subprocess.run(
+            command,
+            capture_output=True,
+            check=False,
+            cwd=folder,
+            text=True,
+            errors="replace",
+            timeout=_SECONDS,
+            stdin=subprocess.DEVNULL,
+        )
+    except (OSError, ValueError) as error:
+        if isinstance(error, (FileNotFoundError, PermissionError)) and names(option.command[0]):
+            return 127, ""
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise _command_error(
+            option, f"cannot start `{command[0]}`: {reason}", "correct the program's name, or install it"
+        ) from error
+    except subprocess.TimeoutExpired as error:
+        raise _command_error(option, f"`{command[0]}` did not end within {_SECONDS:g} s", _PRINTS) from error
+    return ended.returncode, ended.stdout
+
+
+def _command_error(option: MachineOption, message: str, fix: str) -> InputError:
+    return InputError(f"option {option.option!r}: {message}", place=option.place, fix=fix)
 
 
 def _settings_of(client: Client, options: Sequence[MachineOption]) -> Settings:

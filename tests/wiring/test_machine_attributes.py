@@ -8,7 +8,7 @@ import pytest
 
 from hati.core import InputError, Machine, MachineOption, Place
 from hati.space import Option
-from hati.subject.machine_attributes import attributes_of
+from hati.wiring.machine_options import attributes_of
 
 MACHINE = Machine.of({"name": "m", "architecture": "x86_64"})
 COMPILER = Option("compiler", ("sh", "no-such-program"), "sh")
