@@ -1,4 +1,4 @@
-"""The execution of each experiment: its kernels, their CPUs and durations, and the other load meanwhile."""
+"""The execution of each experiment: its kernels, CPUs and durations, the other load meanwhile, and given inputs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import ArrayLike
 
-from hati.core import FloatArray, MeasurementError, decode
+from hati.core import FloatArray, InputError, MeasurementError, decode
 from hati.probing.accounts import Accounts, Watch
 from hati.probing.kernel import (
     KernelProgram,
@@ -45,6 +45,9 @@ _PAGES = 16 * 1024
 _STEPS, _PAUSE = 4, 0.25
 """Rounds of a pause and of work, and the pause's share of a round."""
 _SPREAD_LIMIT = 100 * _MS
+_BURST_NS, _BATCHES, _FACTOR = 20 * _MS, 24, 10.0
+CHECKED = frozenset({"cpu.rate", "clock.cost"})
+"""The given inputs that a burst shows: a wrong one makes experiments end late, or blind."""
 
 
 class Executed(NamedTuple):
@@ -459,3 +462,31 @@ def _spread(cpus: Sequence[int]) -> tuple[int, ...]:
     """At most four CPUs, from the first to the last."""
     chosen = np.unique(np.linspace(0, len(cpus) - 1, min(len(cpus), MOST_GAPS_CPUS)).round().astype(int))
     return tuple(cpus[index] for index in chosen)
+
+
+def validate_here(program: KernelProgram, given: Mapping[str, float]) -> None:
+    """Check a rate of work in 1/ms, by a burst of 20 ms, and the cost of the clock in ns, by one of 10 ms.
+
+    Raises:
+        InputError: where one differs from that of the burst by more than a factor of 10.
+        MeasurementError: where the burst cannot be measured.
+    """
+    cpu = min(os.sched_getaffinity(0))
+    if "cpu.rate" in given:
+        burst = program.run("work", _BURST_NS, _UNITS, "other", cpu)
+        _validate_given("cpu.rate", given, _UNITS / float(np.median(burst["work_cpu_ns"])) * 1e6, "1/ms", "cpu")
+    if "clock.cost" in given:
+        burst = program.run("clock", _BATCHES)
+        _validate_given("clock.cost", given, float(np.median(burst["cost_ps"])) / 1000.0, "ns", "clock")
+
+
+def _validate_given(name: str, given: Mapping[str, float], here: float, unit: str, domain: str) -> None:
+    if not 1.0 / _FACTOR <= given[name] / here <= _FACTOR:
+        raise InputError(
+            f"{name} is about {_shown(here)} {unit} here: the given one is {given[name] / here:,.3g} times that",
+            fix=f"give it in {unit}, as `hati probe {domain}` reports it, or leave it out",
+        )
+
+
+def _shown(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000.0 else f"{value:.3g}"

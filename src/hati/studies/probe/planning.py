@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
 from hati.core.wording import counted
 from hati.document.document import Cell, Document, Shown, Table, columns_of, duration
 from hati.generate import TaskSet
-from hati.generate.planned_time import PlannedTime, planned_times
+from hati.generate.tasks import CpuLoad, Lifetime, LoadTask, Loop, MachineTaskSet, Parallel, Until, UseTask, children
 from hati.studies.probe.library import (
     LINK,
     MOST_GAPS_CPUS,
@@ -90,6 +90,49 @@ def _part(name: str, machine: str, time: PlannedTime | None) -> PlannedPart:
     least = f"at least {duration(time.least)}" if time.least else "not known before"
     most = "" if math.isinf(time.most) else f", at most {duration(time.most)}"
     return PlannedPart(name, machine, None, f"{least}{most}")
+
+
+class PlannedTime(Struct, frozen=True):
+    """The ``least`` and the ``most`` seconds without contention; both infinite of what something else has to stop.
+
+    ``most`` is infinite, too, where there are parts whose time is not known before, such as reads of a disk.
+    """
+
+    least: float
+    most: float
+
+
+def planned_times(task_set: TaskSet) -> Iterator[tuple[MachineTaskSet, PlannedTime | None]]:
+    """The machine task sets with the time of each; None of those that end with the others, or only answer."""
+    for role in task_set.roles:
+        ends = role.task is not None and role.until is Lifetime.TASK
+        yield role, _planned_time(role.task, task_set) if ends and role.task is not None else None
+
+
+def _planned_time(task: LoadTask, task_set: TaskSet) -> PlannedTime:
+    if isinstance(task, UseTask):
+        return _planned_time(task_set.tasks[task.task], task_set)
+    if isinstance(task, CpuLoad) and task.demand_ms is not None:
+        return PlannedTime(task.demand_ms / 1000.0, task.demand_ms / 1000.0)
+    inner = [_planned_time(each, task_set) for _, each in children(task)]
+    if isinstance(task, Loop):
+        return _repeated(task, inner[0])
+    if isinstance(task, Parallel):
+        chosen = min if task.until is Until.FIRST else max
+        return PlannedTime(chosen(each.least for each in inner), chosen(each.most for each in inner))
+    if inner:
+        return PlannedTime(sum(each.least for each in inner), sum(each.most for each in inner))
+    return PlannedTime(0.0, math.inf)
+
+
+def _repeated(loop: Loop, once: PlannedTime) -> PlannedTime:
+    if loop.duration_ms is not None:
+        most = loop.duration_ms / 1000.0
+        return PlannedTime(0.0 if loop.until else most, most)
+    if loop.count is None:
+        return PlannedTime(0.0 if loop.until else math.inf, math.inf)
+    fewest = min(loop.count, loop.until.least) if loop.until else loop.count
+    return PlannedTime(fewest * once.least, loop.count * once.most)
 
 
 _REUSED = "Results that are reused (`--max-age`; never with `--fit`) take no time."

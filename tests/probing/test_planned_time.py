@@ -7,7 +7,7 @@ import math
 import pytest
 
 from hati.generate import parse_task_set
-from hati.generate.planned_time import PlannedTime, planned_times
+from hati.studies.probe.planning import PlannedTime, planned_times
 
 WAIT = "{do: cpu, kernel: wait, demand_ms: 500}"
 SHORT = "{do: cpu, kernel: sort, demand_ms: 100}"
