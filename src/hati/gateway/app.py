@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable
 from functools import cache, partial
+from html import escape
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qs
 
@@ -35,7 +36,6 @@ from hati.gateway.messages import (
     Renewed,
     ResultMessage,
 )
-from hati.gateway.page import command_page, page
 
 if TYPE_CHECKING:
     from hati.store import Volunteer
@@ -50,7 +50,6 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _ARTEFACT = re.compile(r"[0-9a-f]{64}")
 _VERSION = "1"
 
-T = TypeVar("T")
 M = TypeVar("M")
 
 
@@ -70,7 +69,7 @@ class Door:
             key = (await run_in_threadpool(self._gateway.public_keys)).key
         except Refusal:
             key = ""
-        return HTMLResponse(page(key))
+        return HTMLResponse(_page(key))
 
     async def invite(self, request: Request) -> Response:
         """Give a person the command that registers a machine."""
@@ -80,7 +79,7 @@ class Door:
         if not _NAME.fullmatch(name):
             raise Refusal(422, "the name is not valid", "use letters, digits, dots, dashes and underscores")
         code = await run_in_threadpool(self._gateway.invite, name, invitation)
-        return HTMLResponse(command_page(str(request.base_url).rstrip("/"), name, code))
+        return HTMLResponse(_command_page(str(request.base_url).rstrip("/"), name, code))
 
     async def key(self, request: Request) -> Response:
         """The public keys of the owner."""
@@ -386,3 +385,38 @@ async def _no_such_place(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     content = {"error": str(error.detail), "fix": "see /openapi.json for what there is"}
     return JSONResponse(content, error.status_code, error.headers)
+
+
+_FRAME = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Hati: lend a machine</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<style>body{{font:16px/1.5 system-ui,sans-serif;max-width:42em;margin:3em auto;padding:0 1em}}
+input,button{{font:inherit;padding:.3em}} pre{{background:#8882;padding:1em;overflow-x:auto}}</style></head>
+<body><h1>Lend a machine</h1>{body}</body></html>
+"""
+_FORM = """
+<p>This server gives benchmarks to machines that ask for them. A machine needs Python 3.9 or newer. It runs only what
+the owner signed, in a sandbox where the system has one, and its numbers are marked as a volunteer's.</p>
+<form method="post" action="/">
+<p><label>Name of the machine<br>
+<input name="name" required pattern="[A-Za-z0-9][A-Za-z0-9._\\-]*" maxlength="64"></label></p>
+<p><label>Invitation, from the owner<br><input name="invitation" type="password" autocomplete="off"></label></p>
+<p><button>Get the command</button></p></form>
+<p>Public key of the owner: <code>{key}</code></p>
+"""
+_COMMAND = """
+<p>Run this on <b>{name}</b>, within an hour:</p>
+<pre>curl -fsSo hati-join.pyz {url}/v1/client.pyz
+python3 hati-join.pyz {url} --name {name} --invitation {code}</pre>
+<p>The code registers this one machine, once. The owner can revoke its token at any time.</p>
+"""
+
+
+def _page(key: str) -> str:
+    """The page with the form; ``key`` is the owner's public key, empty where nothing was signed."""
+    return _FRAME.format(body=_FORM.format(key=escape(key) or "nothing is signed yet"))
+
+
+def _command_page(url: str, name: str, code: str) -> str:
+    """The page with the commands that register a machine by a one-time code."""
+    return _FRAME.format(body=_COMMAND.format(url=escape(url), name=escape(name), code=escape(code)))
