@@ -47,9 +47,25 @@ class MeasurementType(StudyType[MeasurementRequest, "Measurement", "MeasurementC
         self, place: Workplace, request: MeasurementRequest, *, fresh: bool
     ) -> Prepared[Measurement, MeasurementConclusion]:
         """The interrupted campaign, or a new one."""
-        from hati.wiring.measuring import prepare_measurement
+        from hati.core import Budget, StudyId
+        from hati.core.wording import counted
+        from hati.studies.measurement import Measurement, measurement_id
+        from hati.wiring.campaigns import Campaign, campaign_of
+        from hati.wiring.templates import template_configurations
 
-        return prepare_measurement(place, request, fresh=fresh)
+        limit = Budget.parse(request.budget)
+        benchmark = place.project.benchmark(request.benchmark)
+        configurations = template_configurations(place.project.space, request.template, place.announce)
+        number = len(configurations)
+        described = f"{counted(number, 'configuration')}, interleaved" if number > 1 else ""
+
+        def prepared(study: StudyId) -> Campaign[Measurement, MeasurementConclusion]:
+            made = Measurement(study, benchmark, configurations, place.revision, limit)
+            return Campaign(place, made, limit, (benchmark,), lambda: described, made.planned)
+
+        about = (benchmark, configurations, place.revision, request.budget, request.seed)
+        first = measurement_id(*about, place.measured_on.id)
+        return campaign_of(place, first, prepared, lambda known: known.finished, fresh=fresh)
 
     def restore(self, stored: StoredStudy) -> Measurement:
         """The measurement from its record."""
