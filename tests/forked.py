@@ -63,7 +63,7 @@ class Server:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.close()
-        self._process.wait(timeout=10)
+        self._process.wait(timeout=60)
         self._process.stdout.close()
 
     def run(self, arguments: Sequence[str], folder: Path, environment: Mapping[str, str], results: Path) -> Ended:

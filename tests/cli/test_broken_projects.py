@@ -21,7 +21,7 @@ name = "s"
 name = "b"
 command = ["python3", "-S", "subject.py"]
 reader = "hati"
-timeout = "2s"
+timeout = "20s"
 
 [[benchmark.metric]]
 name = "latency"
@@ -63,7 +63,7 @@ def also(toml: str) -> tuple[str, str]:
 
 def with_key(toml: str) -> tuple[str, str]:
     """Another key of the benchmark."""
-    return ('timeout = "2s"', f'timeout = "2s"\n{toml}')
+    return ('timeout = "20s"', f'timeout = "20s"\n{toml}')
 
 
 def with_option_key(toml: str) -> tuple[str, str]:
@@ -78,7 +78,7 @@ def printing(line: str) -> str:
 CASES = [
     Broken("toml syntax", 2, ("hati.toml:5:",), ('name = "b"', "name = ")),
     Broken("unclosed string", 2, ("hati.toml:2:10", "never closed"), ('name = "s"', 'name = "s')),
-    Broken("unknown key", 2, ("hati.toml:", "timeout"), ('timeout = "2s"', 'timout = "2s"')),
+    Broken("unknown key", 2, ("hati.toml:", "timeout"), ('timeout = "20s"', 'timout = "20s"')),
     Broken("unknown table", 2, ("hati.toml:", "options"), ("[options.a]", "[option.a]")),
     Broken("a setting twice", 2, ("hati.toml:15:", "twice"), ("settings = [0, 1]", "settings = [0, 0]")),
     Broken("no settings", 2, ("hati.toml:15:", "settings"), ("settings = [0, 1]", "settings = []")),
@@ -122,7 +122,7 @@ CASES = [
     Broken("active_if in a circle", 2, ("hati.toml:",), with_option_key('active_if = "a == 1"')),
     Broken("wrong placeholder", 2, ("hati.toml:6:", "{work}"), ('"subject.py"]', '"subject.py", "{wrk}"]')),
     Broken("unknown reader", 2, ("hati.toml:7:", "hati"), ('reader = "hati"', 'reader = "haty"')),
-    Broken("bad timeout", 2, ("hati.toml:8:", "30s"), ('timeout = "2s"', 'timeout = "soon"')),
+    Broken("bad timeout", 2, ("hati.toml:8:", "30s"), ('timeout = "20s"', 'timeout = "soon"')),
     Broken(
         "no command", 2, ("hati.toml:4:1", "command is missing"), ('command = ["python3", "-S", "subject.py"]\n', "")
     ),
@@ -181,7 +181,7 @@ CASES = [
         "hangs",
         4,
         ("within 0.2 s", "raise `timeout`"),
-        ('timeout = "2s"', 'timeout = "200ms"'),
+        ('timeout = "20s"', 'timeout = "200ms"'),
         subject="import time; time.sleep(99)",
     ),
     Broken(

@@ -315,7 +315,7 @@ def test_an_interrupted_run_says_how_to_go_on(number: signal.Signals, project: P
         time.sleep(0.02)
     time.sleep(0.5)
     process.send_signal(number)
-    _, err = process.communicate(timeout=20)
+    _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "goes on from there" in err
     assert "Traceback" not in err

@@ -178,7 +178,7 @@ def test_a_mean_below_the_clocks_cost_is_not_known(tmp_path: Path) -> None:
         "        + 2 * is_narrow(&high, &series, 0, 0.05, 10, quantile);\n}\n"
     )
     subprocess.run(["cc", str(program), "-o", str(tmp_path / "narrow")], check=True, timeout=60)
-    assert subprocess.run([str(tmp_path / "narrow")], check=False, timeout=10).returncode == 2
+    assert subprocess.run([str(tmp_path / "narrow")], check=False, timeout=60).returncode == 2
 
 
 def test_utilisation_is_that_of_all_threads(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def editing(file: Path, package: Path | None = None) -> Iterator[str]:
         finally:
             process.send_signal(signal.SIGINT)
             try:
-                assert process.wait(10) == 130
+                assert process.wait(60) == 130
             finally:
                 process.kill()
 

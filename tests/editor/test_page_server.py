@@ -45,7 +45,7 @@ class Client:
             headers |= {"Origin": f"http://{self.own}", "Content-Type": "application/json"}
         headers |= {name.replace("_", "-"): value for name, value in changed.items()}
         sent = body if isinstance(body, bytes) else json.dumps(body or {}).encode()
-        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=60)
         connection.putrequest(method, path, skip_host=True)
         for name, value in {"Content-Length": str(len(sent)), **headers}.items():
             if value is not None:

@@ -41,7 +41,7 @@ MEETING = """
 import json, os, pathlib, sys, time
 here, other = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
 here.touch()
-deadline = time.monotonic() + 10
+deadline = time.monotonic() + 60
 while not other.exists() and time.monotonic() < deadline:
     time.sleep(0.005)
 print(json.dumps({"metric": "cpu", "value": min(os.sched_getaffinity(0))}))

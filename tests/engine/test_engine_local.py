@@ -59,7 +59,7 @@ def living(mark: str) -> list[str]:
 
 
 def all_gone(mark: str) -> bool:
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while living(mark):
         if time.monotonic() > deadline:
             return False
@@ -114,7 +114,7 @@ def test_nothing_survives_a_signal(
     process = campaign(mark)
     time.sleep(0.03)
     process.send_signal(number)
-    _, errors = process.communicate(timeout=10)
+    _, errors = process.communicate(timeout=60)
     assert process.returncode == -number
     assert all_gone(mark)
     if number == signal.SIGINT:

@@ -28,7 +28,7 @@ def supervisor() -> Iterator[Supervisor]:
 def program(tmp_path: Path) -> Callable[..., Program]:
     """A program that a shell or Python runs: ``program("echo a")``, ``program(python="print(1)")``."""
 
-    def make(shell: str = "", *, python: str = "", timeout: float = 20.0, **about: Any) -> Program:
+    def make(shell: str = "", *, python: str = "", timeout: float = 60.0, **about: Any) -> Program:
         argv = (*PYTHON, "-c", python) if python else ("sh", "-c", shell)
         return Program(about.pop("argv", argv), tmp_path, dict(os.environ), timeout, **about)
 
@@ -80,12 +80,12 @@ def lives() -> Callable[[str], bool]:
 
 @pytest.fixture
 def all_gone() -> Callable[[str], bool]:
-    """Whether no process with a text among its arguments is left, within a few seconds."""
+    """Whether no process with a text among its arguments is left, within a minute."""
     return lambda marker: _soon(lambda: not running(marker))
 
 
 def _soon(true: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while not true():
         if time.monotonic() > deadline:
             return False
