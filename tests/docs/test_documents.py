@@ -21,11 +21,16 @@ TITLE = re.compile(r'title="([^"]+)"')
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 LONG = {
     "any-language.md",
+    "assert.md",
     "assume-of-others.md",
     "benchmark-here.md",
+    "check.md",
     "configuration-faults.md",
+    "document-performance.md",
     "find-failures.md",
     "first-screening.md",
+    "infrastructure-experiments.md",
+    "keep-improvements.md",
     "machines.md",
     "measure-a-server.md",
     "measure-python.md",
@@ -37,6 +42,8 @@ LONG = {
     "share-a-campaign.md",
     "share-a-store.md",
     "study-a-table.md",
+    "suite.md",
+    "validate.md",
     "volunteers.md",
 }
 SERVED = {"share-a-store.md"}

@@ -27,7 +27,9 @@ def upper(found: int, of: int) -> float:
     return float(stats.beta.ppf(0.95, found + 1, of - found)) if found < of else 1.0
 
 
-@pytest.mark.parametrize("world", [ONE, EIGHTFOLD], ids=["one", "eightfold"])
+@pytest.mark.parametrize(
+    "world", [ONE, pytest.param(EIGHTFOLD, marks=pytest.mark.acceptance)], ids=["one", "eightfold"]
+)
 def test_what_matters_is_found_though_runs_are_far_off(world: World) -> None:
     outcomes = [study(world, seed) for seed in range(1, STUDIES + 1)]
     assert world.least is not None
@@ -41,6 +43,7 @@ def test_an_outlier_makes_nothing_important() -> None:
     assert lower(sum(one.inert_important for one in outcomes), STUDIES) <= ALPHA
 
 
+@pytest.mark.acceptance
 def test_flips_confirm_what_matters_though_one_is_far_off() -> None:
     outcomes = [study(FLIP, seed) for seed in range(1, FEW + 1)]
     flipped = sum(one.flipped for one in outcomes)

@@ -16,7 +16,11 @@ from hati.studies.screening import choose, expected_detectable_deviations
 pytestmark = pytest.mark.statistical
 
 REPLICATED = pytest.mark.parametrize("runs", [32, 96], ids=["unreplicated", "replicated"])
-LOST = pytest.mark.parametrize(("runs", "lost"), [(32, 3), (96, 12)], ids=["unreplicated", "replicated"])
+LOST = pytest.mark.parametrize(
+    ("runs", "lost"),
+    [pytest.param(32, 3, marks=pytest.mark.acceptance), (96, 12)],
+    ids=["unreplicated", "replicated"],
+)
 NOISE = pytest.mark.parametrize("noise", list(Noise))
 
 
@@ -31,7 +35,11 @@ def test_study_wise_false_alarms_are_five_per_cent_at_most(runs: int, noise: Noi
 
 
 @NOISE
-@pytest.mark.parametrize(("runs", "size"), [(32, 2.0), (96, 1.0)], ids=["unreplicated", "replicated"])
+@pytest.mark.parametrize(
+    ("runs", "size"),
+    [(32, 2.0), pytest.param(96, 1.0, marks=pytest.mark.acceptance)],
+    ids=["unreplicated", "replicated"],
+)
 def test_an_effect_of_stated_size_is_found(runs: int, size: float, noise: Noise) -> None:
     result = simulate(choose(14, runs), noise, {(0,): size}, studies=400)
     assert result.power >= 0.8

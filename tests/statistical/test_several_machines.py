@@ -101,6 +101,7 @@ def test_comparisons_of_equals_keep_their_level_where_fast_runs_come_first() -> 
     assert found.held, found
 
 
+@pytest.mark.acceptance
 def test_read_as_runs_end_they_would_not() -> None:
     found = keeps(false_alarms(read_as_they_end), ALPHA, TOO_HIGH)
     assert not found.held

@@ -39,6 +39,7 @@ from hati.testing import FakeEngine, MemoryStore
 TIME = Metric("time", "s")
 MAIN = Benchmark("main", ("true",), Reader(ReaderKind.HATI), (TIME,))
 LINE = tuple(Revision(f"r{number:02}", RevisionKind.GIT) for number in range(41))
+SLIGHT = {1: 1.08, 2: 1.12}
 Measured = Callable[[Task], Mapping[str, Sequence[float]] | str]
 
 
@@ -145,13 +146,19 @@ def test_ends_that_differ_unclearly_are_measured_while_the_budget_lasts() -> Non
     assert found.pairs_needed > found.pairs
 
 
-def test_a_located_change_is_measured_until_it_is_shown_or_the_budget_ends() -> None:
-    line, values, store = LINE[:4], measured({1: 1.08, 2: 1.12}, deviation=0.15), MemoryStore()
-    few = bisection(budget=500, line=line)
-    found = campaign(few, FakeEngine(values), store, few.budget)
+def test_a_located_change_is_measured_until_the_budget_ends() -> None:
+    few = bisection(budget=500, line=LINE[:4])
+    found = campaign(few, FakeEngine(measured(SLIGHT, deviation=0.15)), MemoryStore(), few.budget)
     assert found.culprits
     assert (found.unshown, found.decided, found.runs) == (True, False, 500)
     assert bisection_document(found).answer.startswith("Most likely changed by ")
+
+
+@pytest.mark.acceptance
+def test_a_located_change_is_measured_until_it_is_shown() -> None:
+    line, values, store = LINE[:4], measured(SLIGHT, deviation=0.15), MemoryStore()
+    few = bisection(budget=500, line=line)
+    campaign(few, FakeEngine(values), store, few.budget)
     more = bisection(budget=3000, line=line)
     found = campaign(more, FakeEngine(values), store, more.budget)
     assert (found.unshown, found.decided) == (False, True)

@@ -133,7 +133,10 @@ def test_the_geometric_mean_is_that_of_the_ratios_shown() -> None:
     assert told.mean_ratios["time"] == pytest.approx(float(np.exp(np.mean(np.log(ratios)))))
 
 
-@pytest.mark.parametrize(("size", "correlation"), [(10, 0.0), (200, 0.0), (400, 0.5)])
+@pytest.mark.parametrize(
+    ("size", "correlation"),
+    [(10, 0.0), *(pytest.param(*case, marks=pytest.mark.acceptance) for case in ((200, 0.0), (400, 0.5)))],
+)
 def test_intervals_hold_the_truth_as_often_as_they_say(size: int, correlation: float) -> None:
     """Of one level on both sides; observations that depend on each other do within a batch."""
     rng = np.random.default_rng(size)

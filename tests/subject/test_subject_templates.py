@@ -85,9 +85,10 @@ BOMBS = {
     "sums of ranges": "{% for i in range(99999) %}{{ range(99999) | sum }}{% endfor %}",
     "many": "{% set l = [] %}{% for i in range(9999) %}{% set _ = l.append('x' * 9999999) %}{% endfor %}",
 }
+SLOW = dict.fromkeys(("calls", "extended list", "list"), pytest.mark.acceptance)
 
 
-@pytest.mark.parametrize("bomb", BOMBS)
+@pytest.mark.parametrize("bomb", [pytest.param(bomb, marks=SLOW.get(bomb, ())) for bomb in BOMBS])
 def test_what_would_never_end_is_refused(bomb: str) -> None:
     with pytest.raises(InputError, match=r"a\.conf\.j2(:1)?: template: "):
         rendered(BOMBS[bomb])

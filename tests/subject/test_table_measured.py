@@ -43,7 +43,7 @@ def repeated(*rows: str, columns: str = "repetition") -> str:
     return f"policy,size,shards,fast,{columns},latency\n" + "".join(f"lru,64,1,0,{row}\n" for row in rows)
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(spaces(), st.randoms(use_true_random=False))
 def test_a_table_written_from_configurations_is_read_back(space: Space, random: Random) -> None:
     configurations = list(enumerate_configurations(space))[:40]
