@@ -17,7 +17,7 @@ from hati.probing import Executed, Setting
 from hati.probing.holding import hold, steady_settings
 from hati.studies.probe import Inputs
 from hati.subject import this_machine
-from hati.wiring.probes import experiments, results, settings
+from hati.wiring.probes import disturbances, experiments, settings
 from interrupts import still_running
 
 if TYPE_CHECKING:
@@ -150,12 +150,12 @@ def test_the_machine_of_today_is_not_warned_of_where_nothing_is_measured(hati_he
 
 def test_probes_of_the_last_hour_are_warned_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A quota that the process is stopped by for half of every 100 ms."""
-    monkeypatch.setattr(results, "system_root", lambda: Path("/"))
+    monkeypatch.setattr(disturbances, "system_root", lambda: Path("/"))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     monkeypatch.setenv("HATI_LOCK", str(tmp_path / "lock"))
     machine = this_machine(datetime.now(UTC), lambda _: None)
     store = tmp_path / "hati" / "probe.sqlite"
-    assert not results.unfit(machine)
+    assert not disturbances.unfit(machine)
     assert not store.parent.exists() or not store.exists()
     starts = np.arange(50.0, 3000.0, 100.0) * 1e6
     window = np.array([0.0, 3e9, 1.5e9])
@@ -167,6 +167,6 @@ def test_probes_of_the_last_hour_are_warned_of(tmp_path: Path, monkeypatch: pyte
 
     monkeypatch.setattr(experiments, "execute", executed)
     experiments.measure_probe(experiments.ProbeRequest(names=("cpu.limit",), quick=True), None, lambda _: None)
-    assert "disturbs measurements: CPU quota (50 ms of CPU time in 100 ms" in results.unfit(machine)
+    assert "disturbs measurements: CPU quota (50 ms of CPU time in 100 ms" in disturbances.unfit(machine)
     store.write_text("damaged")
-    assert not results.unfit(machine)
+    assert not disturbances.unfit(machine)

@@ -454,8 +454,14 @@ def test_a_verb_loads_no_other_kind_of_study() -> None:
     assert kinds == {"hati.wiring.kinds.measurement"}
 
 
-@pytest.mark.parametrize("words", [["run", "--budget", "1"], ["assert", "--formula", "b <= 9", "--budget", "13"]])
-def test_measuring_loads_nothing_that_plans_screenings(tmp_path: Path, words: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("words", "unneeded"),
+    [
+        (["run", "--budget", "1"], {"scipy", "numpy.random"}),
+        (["assert", "--formula", "b <= 9", "--budget", "13"], set[str]()),
+    ],
+)
+def test_measuring_loads_nothing_that_it_does_not_need(tmp_path: Path, words: list[str], unneeded: set[str]) -> None:
     command = (
         'command = ["echo", "t: 1"]\nreader = "regex"\nmetric = [{ name = "t", unit = "1", pattern = "t: (.)" }]\n'
     )
@@ -469,6 +475,8 @@ def test_measuring_loads_nothing_that_plans_screenings(tmp_path: Path, words: li
     assert "hati.studies.screening.planning" not in done.stdout.split()
     assert "hati.wiring.known.screenings" not in done.stdout.split()
     assert {"hati.design.suite", "hati.subject.table.measured"}.isdisjoint(done.stdout.split())
+    assert {"hati.wiring.probes.experiments", "hati.driver.agent"}.isdisjoint(done.stdout.split())
+    assert {"hati.wiring.known.benchmarks", *unneeded}.isdisjoint(done.stdout.split())
 
 
 def test_a_json_report_loads_no_format_for_people(tmp_path: Path) -> None:

@@ -10,16 +10,9 @@ import pytest
 from machine_root import machine_root
 
 from hati.core import replace
-from hati.probing import NotPermittedError, kernel
-from hati.probing.kernel import (
-    disk_bytes,
-    listed_siblings,
-    own_quota,
-    read_conditions,
-    stolen_ticks,
-    validate_hypervisor,
-    validate_slice,
-)
+from hati.probing import NotPermittedError, conditions
+from hati.probing.conditions import own_quota, read_conditions, stolen_ticks
+from hati.probing.kernel import disk_bytes, listed_siblings, validate_hypervisor, validate_slice
 from hati.studies.probe import Conditions, shown_disturbances, unfit_warning
 
 
@@ -60,7 +53,7 @@ def test_the_tightest_quota_of_all_groups_counts(
         (folder / "cpu.stat").touch()
         for name, text in texts.items():
             (folder / name).write_text(text)
-    monkeypatch.setattr(kernel, "own_group", lambda: inner)
+    monkeypatch.setattr(conditions, "own_group", lambda: inner)
     file, found = own_quota()
     assert found == cores
     assert cores is None or Path(file).parent == tmp_path

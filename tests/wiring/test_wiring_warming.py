@@ -10,7 +10,7 @@ import pytest
 from hati.studies.comparison import StatisticChoices
 from hati.studies.gate import WarmUpCut
 from hati.testing.conformance import MACHINE, METRICS, a_study
-from hati.wiring.known.benchmarks import warm_up_cuts, with_cuts
+from hati.wiring.known.warm_up import warm_up_cuts, with_cuts
 from hati.wiring.workplace import Workplace, workplace
 
 CUTS = (WarmUpCut("main", "latency", 12, "19 of the 20 newest runs until 2026-11-24 are steady"),)

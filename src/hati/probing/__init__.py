@@ -1,15 +1,5 @@
 """Infrastructure experiments on this machine: kernels in C, other processes, settings of the operating system."""
 
-from hati.probing.executing import AddedExperiment, Executed, Setting, execute, neighbours_json, read_neighbours
-from hati.probing.kernel import KernelProgram, NotPermittedError
+import lazy_loader
 
-__all__ = [
-    "AddedExperiment",
-    "Executed",
-    "KernelProgram",
-    "NotPermittedError",
-    "Setting",
-    "execute",
-    "neighbours_json",
-    "read_neighbours",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -16,15 +16,14 @@ from numpy.typing import ArrayLike
 
 from hati.core import FloatArray, InputError, MeasurementError, decode
 from hati.probing.accounts import Accounts, Watch
+from hati.probing.conditions import own_group, stolen_ticks
 from hati.probing.kernel import (
     KernelProgram,
     NotPermittedError,
     Series,
     disk_bytes,
     listed_siblings,
-    own_group,
     requested_slice_ns,
-    stolen_ticks,
     throttled_seconds,
     validate_hypervisor,
 )

@@ -15,7 +15,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hati.core import InputError, decode
-from hati.probing.kernel import NotPermittedError, system_root
+from hati.probing.conditions import system_root
+from hati.probing.kernel import NotPermittedError
 from hati.probing.owners import beginning
 from hati.whole_files import replace_file
 

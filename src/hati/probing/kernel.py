@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import math
 import os
 import re
 import subprocess
@@ -20,7 +19,7 @@ from hati.driver import compile_program, compiler
 from hati.file_errors import write_error
 from hati.generate import with_kernels
 from hati.probing.bounded import OutputLimitError, run_bounded
-from hati.studies.probe import Conditions
+from hati.probing.conditions import mount_point, stolen_ticks, system_root
 
 _MOST = 2**29
 _SOURCE = Path(__file__).with_name("kernels.c")
@@ -122,45 +121,6 @@ _NO_GROUP = "the kernel lets this process make no control group with the control
 _FIX = "run it as root, outside of a container"
 
 
-def own_group() -> Path | None:
-    """The folder of this process's control group for CPU time; None if there is none."""
-    found = dict[str, str]()
-    with suppress(OSError):
-        for line in Path("/proc/self/cgroup").read_text().splitlines():
-            _, controllers, path = line.split(":", 2)
-            found |= dict.fromkeys(controllers.split(","), path)
-    for controller in ("cpu", ""):
-        mount, own = _mount(controller), found.get(controller)
-        if mount is not None and own is not None:
-            for folder in (mount / own.lstrip("/"), mount):  # in a container the path may be that of the host
-                if (folder / "cpu.stat").exists():
-                    return folder
-    return None
-
-
-def own_quota(root: Path = Path("/")) -> tuple[str, float | None]:
-    """The file with the strictest quota for this process, and its cores; None if there is no limit.
-
-    The enclosing groups limit a group, too. Under a root other than ``/`` there is no process of this system.
-    """
-    group = own_group() if root == Path("/") else None
-    found: list[tuple[str, float | None]] = []
-    while group is not None and (group / "cpu.stat").exists():
-        files = [group / name for name in ("cpu.max", "cpu.cfs_quota_us")]
-        found += [(str(file), _cores_of(file)) for file in files if file.exists()]
-        group = group.parent
-    return min(found, key=lambda each: math.inf if each[1] is None else each[1], default=("", None))
-
-
-def _cores_of(file: Path) -> float | None:
-    """The cores that a file of a quota permits; None: all."""
-    with suppress(OSError, ValueError):
-        words = file.read_text().split()
-        period = words[1] if words[1:] else file.with_name("cpu.cfs_period_us").read_text()
-        return float(words[0]) / float(period) if words[0] not in {"max", "-1"} else None
-    return None
-
-
 def throttled_seconds(group: Path | None) -> float | None:
     """Seconds for which the kernel has throttled the group; None if it does not report them."""
     if group is None:
@@ -226,25 +186,15 @@ def _parent() -> tuple[Path, bool]:
     Raises:
         NotPermittedError: if there is none.
     """
-    first = _mount("cpu")
+    first = mount_point("cpu")
     if first is not None:
         return first, True
-    second = _mount("")
+    second = mount_point("")
     if second is None or "cpu" not in (second / "cgroup.controllers").read_text().split():
         raise NotPermittedError(_NO_GROUP, fix=_FIX)
     with suppress(OSError):
         (second / "cgroup.subtree_control").write_text("+cpu")
     return second, False
-
-
-def _mount(controller: str) -> Path | None:
-    """The mount point of a version 1 controller's hierarchy, or that of version 2 if ``controller`` is empty."""
-    with suppress(OSError):
-        for line in Path("/proc/self/mounts").read_text().splitlines():
-            _, place, kind, options, *_ = line.split()
-            if kind == "cgroup2" if not controller else kind == "cgroup" and controller in options.split(","):
-                return Path(place)
-    return None
 
 
 EEVDF_SLICE_MS = 4.0
@@ -318,62 +268,6 @@ def _cpu_list(text: str) -> frozenset[int]:
     """The numbers of a list such as ``0-1,4``."""
     ranges = (part.partition("-") for part in text.strip().split(","))
     return frozenset(cpu for low, _, high in ranges for cpu in range(int(low), int(high or low) + 1))
-
-
-_IDLE = (3, 4)
-_STEAL = 7
-
-
-def system_root() -> Path:
-    """The root of the kernel's files: ``HATI_SYSTEM_ROOT`` if it is set, else ``/``."""
-    return Path(os.environ.get("HATI_SYSTEM_ROOT") or "/")
-
-
-def read_conditions(root: Path | None = None) -> Conditions:
-    """The conditions that the kernel shows; those that it does not show are empty."""
-    top = root or system_root()
-
-    def read(path: Path | str) -> str:
-        with suppress(OSError):
-            return (top / str(path).lstrip("/")).read_text().strip()
-        return ""
-
-    files = (top / "sys/devices/system/cpu").glob("cpu*/cpufreq/scaling_governor")
-    governors = {read(file.relative_to(top)) for file in files}
-    no_turbo, boost = read(_CPUS / "intel_pstate/no_turbo"), read(_CPUS / "cpufreq/boost")
-    quota_file, quota = own_quota(top)
-    return Conditions(
-        governor=" ".join(sorted(governors - {""})),
-        turbo=no_turbo == "0" or boost == "1",
-        turbo_file="intel_pstate/no_turbo" if no_turbo else "cpufreq/boost",
-        smt=read(_CPUS / "smt/active") == "1",
-        randomised=read("/proc/sys/kernel/randomize_va_space") not in {"", "0"},
-        clocksource=read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
-        quota_file=quota_file,
-        quota=quota,
-        stolen=_stolen(read("/proc/stat")),
-    )
-
-
-def _stolen(text: str) -> float:
-    """The stolen fraction of the CPU time that the machine asked for since its start."""
-    ticks = _all_ticks(text)
-    asked = sum(ticks) - sum(ticks[index] for index in _IDLE if index < len(ticks))
-    return ticks[_STEAL] / asked if len(ticks) > _STEAL and asked else 0.0
-
-
-def _all_ticks(text: str) -> list[int]:
-    """The ticks of all CPUs up to the stolen ones, by the text of ``/proc/stat``; none where it has none."""
-    line = next((each for each in text.splitlines() if each.startswith("cpu ")), "cpu")
-    return [int(word) for word in line.split()[1 : _STEAL + 2]]
-
-
-def stolen_ticks(root: Path | None = None) -> float:
-    """The stolen time of all CPUs since the start, in ticks."""
-    ticks = list[int]()
-    with suppress(OSError, ValueError):
-        ticks = _all_ticks(((root or system_root()) / "proc/stat").read_text())
-    return float(ticks[_STEAL]) if len(ticks) > _STEAL else 0.0
 
 
 def validate_hypervisor(root: Path | None = None) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import TypeVar
-
-from numpy.random import Generator
+from typing import TYPE_CHECKING, TypeVar
 
 from hati.core import Evidence, MeasurementError, Metric, Outcome, Plan, Run, Task
 from hati.core.run import REMARKS_APART
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
 
 GIVE_UP_AFTER = 5
 """The first runs after which a study ends if all failed: it would only spend the budget on failures."""

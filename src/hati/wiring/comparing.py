@@ -47,7 +47,7 @@ from hati.wiring.kinds.gate import GateRequest
 from hati.wiring.kinds.paired import CompareRequest
 from hati.wiring.kinds.replay import NO_LIMIT, HistoryRequest
 from hati.wiring.kinds.screening import ScreeningRequest
-from hati.wiring.known.benchmarks import shown_in, statistics_of, warm_up_cuts, with_cuts
+from hati.wiring.known.benchmarks import shown_in, statistics_of
 from hati.wiring.known.screenings import (
     Representatives,
     affordable,
@@ -59,6 +59,7 @@ from hati.wiring.known.screenings import (
     screened,
     working_space,
 )
+from hati.wiring.known.warm_up import warm_up_cuts, with_cuts
 from hati.wiring.screening.campaign import chosen_metric, prepare_screening
 from hati.wiring.templates import parse_configuration
 from hati.wiring.workplace import Workplace

@@ -38,9 +38,10 @@ from hati.studies.screening import RELEVANT, ScreeningConclusion
 from hati.studies.screening.document import screening_document
 from hati.studies.screening.values import ScreeningJson, screening_json
 from hati.wiring.campaigns import ASKED, GIVEN, run_cost
-from hati.wiring.known.benchmarks import known_statistic, known_warm_up
+from hati.wiring.known.benchmarks import known_statistic
 from hati.wiring.known.named import selection_of
 from hati.wiring.known.screenings import coverage_of, important_options, known_variation
+from hati.wiring.known.warm_up import known_warm_up
 from hati.wiring.screening.campaign import chosen_metric
 from hati.wiring.screening.recommendation import stored_recommendation
 from hati.wiring.screening.stored import benchmark_of, conclude_stored, record_of, screening_key, stored_changes

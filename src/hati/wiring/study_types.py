@@ -476,7 +476,7 @@ def disturbed(prepared: Prepared[Any, Any]) -> str:
     place = prepared.place
     if place.table is not None or place.by_workers or prepared.finished:
         return ""
-    from hati.wiring.probes.results import unfit
+    from hati.wiring.probes.disturbances import unfit
 
     return unfit(place.machine)
 

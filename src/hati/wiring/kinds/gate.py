@@ -89,8 +89,8 @@ class GateType(StudyType[GateRequest, "Gate", "GateConclusion"]):
         from hati.core import Budget
         from hati.studies.comparison import Question
         from hati.studies.gate import Gate, GateRule
-        from hati.wiring.known.benchmarks import warm_up_cuts
         from hati.wiring.known.screenings import benchmarks_of
+        from hati.wiring.known.warm_up import warm_up_cuts
 
         reference, revision = stored.revisions()
         alpha, margin, statistic = stored.parameters["question"]

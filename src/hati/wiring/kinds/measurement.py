@@ -99,7 +99,7 @@ class MeasurementType(StudyType[MeasurementRequest, "Measurement", "MeasurementC
     ) -> StudyReport:
         """The summaries, and whether the benchmark warms up."""
         from hati.core import replace
-        from hati.wiring.known.benchmarks import warm_up_hints
+        from hati.wiring.known.warm_up import warm_up_hints
 
         known = super().measured_report(prepared, request, found)
         return replace(known, remarks=warm_up_hints(prepared.place, prepared.study.benchmark))

@@ -27,8 +27,8 @@ from hati.core import (
 from hati.driver import RemoteMachine
 from hati.prediction import MeasuredNumber
 from hati.probing import AddedExperiment, Executed, KernelProgram, Setting, execute, neighbours_json
+from hati.probing.conditions import read_conditions
 from hati.probing.executing import CHECKED, validate_here
-from hati.probing.kernel import read_conditions
 from hati.store import Selection, SqlStore, open_store
 from hati.studies.probe import (
     EXPERIMENTS,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -10,31 +9,25 @@ from pathlib import Path
 from typing import TypeVar
 
 import msgspec
-import platformdirs
 
 from hati.core import InputError, Machine, MeasurementError, Place, Run, convert, decode, replace
 from hati.file_errors import read_error, write_error
 from hati.packages import added, called, load_entry
 from hati.prediction import MeasuredNumber
 from hati.probing import AddedExperiment, read_neighbours
-from hati.probing.kernel import read_conditions, system_root
-from hati.store import Selection, SqlStore, find_store, read_store
+from hati.store import Selection, SqlStore, read_store
 from hati.studies.probe import (
     EXPERIMENTS,
     LIBRARY,
-    Conditions,
-    Disturbance,
     Experiment,
     ProbeConclusion,
     Probed,
     ProbeVerdict,
     Property,
     chosen_experiments,
-    fitness,
-    shown_disturbances,
-    unfit_warning,
 )
 from hati.subject import this_machine
+from hati.wiring.probes.disturbances import default_file
 from hati.wiring.workplace import mute
 
 T = TypeVar("T")
@@ -44,7 +37,6 @@ KIND = "probe"
 HERE = "here"
 """This machine, as a side of a difference and as the machine of a prediction."""
 FRESH_SECONDS = 24 * 3600.0
-_RECENT = timedelta(hours=1)
 _ALWAYS = datetime.max.replace(tzinfo=UTC)
 GROUP = "hati.experiments"
 """The entry points of experiments that packages add."""
@@ -57,17 +49,13 @@ def default_store() -> str:
         InputError: where its folder cannot be created.
         MeasurementError: where the disk is full.
     """
-    file = _default_file()
+    file = default_file()
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         fix = "set XDG_STATE_HOME to a folder that can be written, or name a store by --store FILE"
         raise write_error(file.parent, error, fix) from None
     return str(file)
-
-
-def _default_file() -> Path:
-    return platformdirs.user_state_path("hati") / "probe.sqlite"
 
 
 def added_experiments(announce: Callable[[str], None]) -> dict[str, AddedExperiment]:
@@ -129,7 +117,7 @@ def side_of(text: str, place: str | None) -> tuple[str, ProbeConclusion]:
     """
     if Path(text).is_file() or text.endswith(".json"):
         return text, _read_file(Path(text))
-    store = read_store(place or str(_default_file()))
+    store = read_store(place or str(default_file()))
     try:
         until, machine = _named_side(text, store)
         found = _Stored(store, machine, until, timedelta(seconds=FRESH_SECONDS)).conclusion()
@@ -229,38 +217,13 @@ def _named_side(text: str, store: SqlStore) -> tuple[datetime, Machine]:
     return until if ":" in text else until + timedelta(days=1), this_machine(now, mute)
 
 
-def unfit(machine: Machine) -> str:
-    """A line on what disturbs measurements on this machine, from the kernel's state and the probes of the last hour.
+def newest_conclusion(store: SqlStore, machine: Machine) -> ProbeConclusion:
+    """The conclusion from the newest results of the library's experiments on a machine.
 
-    Empty if nothing does.
+    Raises:
+        InputError: where there is none.
     """
-    conditions = read_conditions()
-    shown = shown_disturbances(conditions, len(os.sched_getaffinity(0)))
-    probed = _recently_disturbed(machine)
-    known = {each.kind for each in probed}
-    return unfit_warning(machine.name, (*probed, *(each for each in shown if each.kind not in known)))
-
-
-def _recently_disturbed(machine: Machine) -> tuple[Disturbance, ...]:
-    """The disturbances measured in the last hour; none if another root than ``/`` represents the machine."""
-    if system_root() != Path("/") or not _default_file().is_file():
-        return ()
-    try:
-        store = find_store(str(_default_file()))
-    except InputError:  # a study does not need this store, so it may be damaged
-        return ()
-    if store is None:
-        return ()
-    try:
-        found = _Stored(store, machine, _ALWAYS).conclusion(EXPERIMENTS)
-    except InputError:  # nothing was measured on this machine
-        return ()
-    finally:
-        store.close()
-    now = datetime.now(UTC)
-    fresh = tuple(each for each in found.probed if each.at is not None and now - each.at <= _RECENT)
-    found = replace(found, probed=fresh)
-    return tuple(each for each in fitness(found, Conditions()).disturbances if each.share is not None)
+    return _Stored(store, machine, _ALWAYS).conclusion(EXPERIMENTS)
 
 
 class _Stored:

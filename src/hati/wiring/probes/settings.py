@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 
 from hati.core import ExitStatus, InputError, Machine
 from hati.core.wording import counted
+from hati.probing.conditions import read_conditions
 from hati.probing.holding import (
     HeldSetting,
     hold,
@@ -21,7 +22,6 @@ from hati.probing.holding import (
     steady_settings,
     writable,
 )
-from hati.probing.kernel import read_conditions
 from hati.studies.probe import Conditions
 from hati.subject import this_machine
 
