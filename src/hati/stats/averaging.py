@@ -116,9 +116,11 @@ def _kernels(
     additive = np.zeros((len(one), len(other)))
     product = np.ones_like(additive)
     for option, weight in enumerate(weights):
-        kernel = weight * _with_inactive(alike[option])[np.ix_(one[:, option], other[:, option])]
+        rows = weight * _with_inactive(alike[option])[:, other[:, option]]
+        kernel = rows[one[:, option]]
         additive += kernel
-        product *= 1.0 + kernel
+        kernel += 1.0
+        product *= kernel
     return additive, product - 1.0 - additive
 
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from hati.core import FloatArray
 from hati.stats.distributions import f_above
-from hati.stats.terms import LEAST_LEFT, ModelTerms, Term, added_bases
+from hati.stats.terms import LEAST_LEFT, ModelTerms, Term, added_bases, added_basis
 
 _LAMBDA = 0.5
 """P-values above this are attributed to true null hypotheses."""
@@ -239,14 +239,12 @@ def step_down(terms: ModelTerms, values: FloatArray, alpha: float, rng: np.rando
     found = list[Term]()
     p_values = dict[Term, float]()
     order = np.array([rng.permutation(terms.runs) for _ in range(PERMUTATIONS)])
-    reached = 0.0
+    reached, known = 0.0, terms.basis(())
     while True:
         terms = terms.with_third_order(found)
-        model = _model(terms, found)
-        basis = terms.basis(model)
+        model, basis = _model(terms, found)
         unsought = _unsought(terms, found, basis.shape[1])
         tests = _tests(terms, model, basis, found, unsought)
-        known = terms.basis(found)
         residual = values - known @ (known.T @ values)
         drawn = np.column_stack([residual, residual[order].T])
         if not tests:
@@ -261,14 +259,15 @@ def step_down(terms: ModelTerms, values: FloatArray, alpha: float, rng: np.rando
             critical = float(smallest[max(0, int(alpha * (PERMUTATIONS + 1)) - 1)])
             return StepDown(tuple(found), p_values, terms, tuple(model), critical, unsought, _weights(terms, found))
         found.append(tests[place].term)
+        known = np.hstack([known, added_basis(terms.columns[found[-1]], known)])
         p_values[tests[place].term] = reached
 
 
-def _model(terms: ModelTerms, found: Sequence[Term]) -> list[Term]:
-    """All main effects and what was found, where the runs allow; else what was found."""
+def _model(terms: ModelTerms, found: Sequence[Term]) -> tuple[list[Term], FloatArray]:
+    """All main effects and what was found, where the runs allow, else what was found; with its orthonormal basis."""
     whole = list(dict.fromkeys([*terms.main_effects, *found]))
-    rank = terms.basis(whole).shape[1]
-    return whole if terms.runs >= runs_for_all(rank) else list(found)
+    basis = terms.basis(whole)
+    return (whole, basis) if terms.runs >= runs_for_all(basis.shape[1]) else (list(found), terms.basis(found))
 
 
 def runs_for_all(parameters: int) -> int:
@@ -350,17 +349,21 @@ def _tested(tests: Sequence[_Test], drawn: FloatArray, basis: FloatArray, total:
     for row, test in enumerate(tests):
         alike[test.added.shape[1], test.inside, test.weight].append(row)
     for (df, inside, weight), rows in alike.items():
-        explained, most = np.empty(len(rows)), np.zeros(len(smallest))
-        for place, row in enumerate(rows):
-            squares = np.sum((tests[row].added.T @ drawn) ** 2, axis=0)
-            explained[place] = squares[0]
-            np.maximum(most, squares[1:], out=most)
+        squares = _squares([tests[row].added for row in rows], drawn)
+        explained, most = squares[:, 0], squares[:, 1:].max(axis=0)
         left_df = len(basis) - basis.shape[1] - (0 if inside else df)
         first = _ratios(explained, residual[:1], df, left_df, _EXACT * total, inside=inside)
         largest = _ratios(most, residual[1:], df, left_df, _EXACT * total, inside=inside)
         p_values[rows] = weight * f_above(first, df, left_df)
         smallest = np.minimum(smallest, weight * f_above(largest, df, left_df))
     return _Tested(p_values, smallest)
+
+
+def _squares(bases: Sequence[FloatArray], columns: FloatArray) -> FloatArray:
+    """The sums of squares of the columns within orthonormal bases of one rank, shape (bases, columns)."""
+    along = np.hstack(bases).T @ columns
+    np.square(along, out=along)
+    return np.asarray(along.reshape(len(bases), -1, columns.shape[1]).sum(axis=1))
 
 
 def _ratios(

@@ -6,8 +6,8 @@ At the worse setting of such an option nothing else may act. So the rest of the 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from functools import cached_property, lru_cache
+from collections.abc import Callable, Sequence
+from functools import cache, cached_property, lru_cache
 from statistics import fmean
 from typing import TYPE_CHECKING
 
@@ -142,7 +142,12 @@ class Rest(Struct, frozen=True, dict=True):
         """Whether these runs can be of this rest: at the better setting, or, in the same space, of its design."""
         if self.dominance is None:
             return all(run.task.configuration in self._configurations for run in later)
-        return all(self.space.valid(run.task.configuration) for run in later)
+        return all(self.valid(run.task.configuration) for run in later)
+
+    @cached_property
+    def valid(self) -> Callable[[Configuration], bool]:
+        """Whether a configuration is valid in the space, kept since each look asks it of all runs."""
+        return cache(self.space.valid)
 
     @cached_property
     def _configurations(self) -> frozenset[Configuration]:

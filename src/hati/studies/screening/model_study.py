@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,7 +33,7 @@ from hati.studies.screening.screening_model import ScreeningModel
 from hati.studies.screening.warnings import partial_warnings
 
 if TYPE_CHECKING:
-    from hati.space import Space
+    pass
 
 _PAIRS = 2
 _MOST_COLUMNS = 10_000
@@ -213,7 +213,7 @@ class ModelScreening(DesignedScreening[ModelChoice], frozen=True, dict=True):
         """The study of the rest, with other configurations that were run since, which take the place of flips."""
         looked, early = self._looked(evidence), self._early
         later = looked[1] if looked else ()
-        choice = with_usable(rest.choice, _worked(later, rest.space), rest.space)
+        choice = with_usable(rest.choice, _worked(later, rest.valid), rest.space)
         assert isinstance(choice, ModelChoice)
         flips = max(0, choice.follow_up - sum(run.task.id in early for run in later))
         held_back = min(choice.flips_held_back, flips)
@@ -241,7 +241,7 @@ class ModelScreening(DesignedScreening[ModelChoice], frozen=True, dict=True):
             return self
         other = self._decided_by(evidence)
         planned = self.choice if other is None else self._as_made_for(other, evidence)
-        choice = with_usable(planned, _worked(looked[1], self.space), self.space)
+        choice = with_usable(planned, _worked(looked[1], self._valid), self.space)
         assert isinstance(choice, ModelChoice)
         return self if choice is self.choice else replace(self, choice=replace(choice, look=0))
 
@@ -298,6 +298,11 @@ class ModelScreening(DesignedScreening[ModelChoice], frozen=True, dict=True):
         return self.tasks[len(self._first) : len(self.tasks) - taken]
 
     @cached_property
+    def _valid(self) -> Callable[[Configuration], bool]:
+        """Whether a configuration is valid in the space, kept since each look asks it of all runs."""
+        return cache(self.space.valid)
+
+    @cached_property
     def _model(self) -> ScreeningModel:
         return ScreeningModel(self.space, self.choice.order, self.id.seed, self.alpha, self.relevant)
 
@@ -343,7 +348,7 @@ class ModelScreening(DesignedScreening[ModelChoice], frozen=True, dict=True):
         return FollowUpSummary(self.choice.follow_up, done, given_up)
 
 
-def _worked(runs: Sequence[Run], space: Space) -> tuple[Configuration, ...]:
-    """The configurations of successful runs that are valid in a space."""
+def _worked(runs: Sequence[Run], valid: Callable[[Configuration], bool]) -> tuple[Configuration, ...]:
+    """The configurations of successful runs that are valid."""
     done = dict.fromkeys(run.task.configuration for run in runs if run.outcome is Outcome.DONE)
-    return tuple(each for each in done if space.valid(each))
+    return tuple(filter(valid, done))

@@ -67,6 +67,16 @@ class ValidPopulation(Struct, frozen=True, eq=False, dict=True):
         If there is no such configuration, the other options' columns are zero. So are those of options that follow all
         others, which are effects of earlier runs.
         """
+        key = tuple(terms), tuple(sorted(cell.items()))
+        if key not in self._known_means:
+            self._known_means[key] = self._means(key[0], cell)
+        return self._known_means[key]
+
+    @cached_property
+    def _known_means(self) -> dict[tuple[tuple[Term, ...], tuple[tuple[int, int], ...]], dict[Term, FloatArray]]:
+        return {}
+
+    def _means(self, terms: Sequence[Term], cell: Cell) -> dict[Term, FloatArray]:
         zero, free = self._free - cell.keys(), self._free & cell.keys()
         having = self._have(cell)
         asked = [term for term in terms if not zero & {*term} and max(term) < len(self.sizes)]
