@@ -41,7 +41,7 @@ format: setup ## fix what ruff can fix
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-test: setup ## unit, property, contract, statistical, documentation and short end-to-end tests: some 13 minutes on two cores
+test: setup ## unit, property, contract, statistical, documentation and short end-to-end tests: under ten minutes on two cores
 	@$(PYTEST) -m "not acceptance" -n 2 --dist loadgroup
 
 # Several processes at once: threads of BLAS would only get in their way.

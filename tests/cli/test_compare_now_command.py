@@ -169,6 +169,7 @@ print(json.dumps({"metric": "time", "values": values}))
 """
 
 
+@pytest.mark.acceptance
 def test_the_statistic_is_chosen_from_stored_runs_and_kept(hati: Hati, tiny: Path) -> None:
     """Means of stalled runs differ by tens of percent, their medians hardly."""
     (tiny / "subject.py").write_text(STALLED)

@@ -77,6 +77,7 @@ def test_effects_are_reported_at_each_setting_of_the_option_that_they_depend_on(
     assert "Effects on tps at each setting of another option" in text
 
 
+@pytest.mark.acceptance
 def test_an_option_that_hides_the_others_is_fixed_by_the_command_that_is_shown(hati_here: Hati, server: Path) -> None:
     done = hati_here("screen", ".", "--budget", "64")
     words = " ".join(done.out.split())
@@ -105,6 +106,7 @@ def test_the_command_that_is_shown_keeps_the_template(hati_here: Hati, server: P
     assert rest.json["important"] == ["fsync"]
 
 
+@pytest.mark.acceptance
 def test_the_command_that_is_shown_keeps_an_option_whose_name_has_a_blank_or_a_comma(
     hati_here: Hati, server: Path
 ) -> None:
@@ -123,6 +125,7 @@ def test_the_command_that_is_shown_keeps_an_option_whose_name_has_a_blank_or_a_c
     assert set(rest.json["important"]) == {"fsync", "commit"}
 
 
+@pytest.mark.acceptance
 def test_an_option_hides_the_others_of_many_as_well(hati_here: Hati, server: Path) -> None:
     """Of few runs for many options each option's columns explain a part of every other's."""
     more = "".join(OPTION.format(name=f"more{i}", default="off") for i in range(12))
@@ -165,6 +168,7 @@ def test_later_runs_are_made_at_the_better_setting_of_an_option_that_hides_the_o
     assert done.json["runs"]["done"] == 64
 
 
+@pytest.mark.acceptance
 def test_what_is_found_at_the_better_setting_is_recommended_and_validated(hati_here: Hati, large_server: Path) -> None:
     advised = hati_here("screen", ".", "--budget", "110", "--recommend", "--format", "json")
     assert advised.status == 0, advised.err

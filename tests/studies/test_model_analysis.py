@@ -99,6 +99,7 @@ def test_configurations_are_the_units_where_there_are_enough_of_them() -> None:
     assert model_units(wide, different, np.zeros(len(different), dtype=np.intp)).are_runs
 
 
+@pytest.mark.acceptance
 @pytest.mark.statistical
 def test_what_is_said_to_be_found_with_80_per_cent_power_is() -> None:
     """100 studies of an effect of the size that most of 20 studies tell; .67 and .92 are the 0.5 % quantiles."""

@@ -43,6 +43,9 @@ TRUTHS: dict[str, tuple[Truth, set[str]]] = {
     "multi-level": (lambda c: 3.0 * (c["level"] == 3) + 2.5 * bool(c["b"]), {"level", "b"}),
 }
 EACH = pytest.mark.parametrize("name", list(SPACES))
+SIMULATED = pytest.mark.parametrize(
+    "name", [name if name == "constrained" else pytest.param(name, marks=pytest.mark.acceptance) for name in SPACES]
+)
 
 
 @cache
@@ -116,7 +119,7 @@ def test_means_in_the_report_are_those_of_the_valid_configurations(name: str) ->
 
 
 @pytest.mark.statistical
-@EACH
+@SIMULATED
 def test_nothing_is_called_important_where_nothing_acts(name: str) -> None:
     """No more often than in 5 % of studies; a procedure that does in 15 % is refused in 95 %."""
 
@@ -130,7 +133,7 @@ def test_nothing_is_called_important_where_nothing_acts(name: str) -> None:
 
 
 @pytest.mark.statistical
-@EACH
+@SIMULATED
 def test_what_acts_is_found_and_nothing_else(name: str) -> None:
     """At most 6 of 40 studies call what does nothing important, the 99 % binomial bound; 95 % of what acts is found."""
     truth, active = TRUTHS[name]
