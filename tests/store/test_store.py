@@ -221,3 +221,13 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
     subprocess.run([sys.executable, "-c", script], check=False)
     assert len(open_store(str(file)).evidence(a_study()).runs) == 5
+
+
+def test_runs_of_one_configuration_and_workload_share_them(tmp_path: Path) -> None:
+    with closing(open_store(str(tmp_path / "s.sqlite"))) as store:
+        store.begin(a_study(), METRICS, MACHINE)
+        for repetition in range(2):
+            store.record(a_run(a_study(), repetition))
+        first, second = (run.task for run in store.evidence(a_study()).runs)
+    assert first.configuration is second.configuration
+    assert first.workload is second.workload

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from hati.campaign import campaign
+from hati.campaign import campaign, measured
 from hati.core import (
     Benchmark,
     Budget,
@@ -25,6 +25,7 @@ from hati.core import (
     Task,
     replace,
 )
+from hati.studies import measurement
 from hati.studies.measurement import MOST_AT_ONCE, Measurement, measurement_id, measurement_table
 from hati.testing import FakeEngine, MemoryStore
 
@@ -118,6 +119,17 @@ def test_disturbed_runs_are_repeated_within_the_budget_and_counted() -> None:
     (note,) = (note for note in measurement_table(conclusion).notes if "disturbed" in note)
     assert note.startswith(f"latency of o=1: 3 of {first.runs} runs were disturbed (the first: 0.251 s of CPU time")
     assert "and counted; the mean without them: " in note
+
+
+def test_metrics_of_the_same_runs_are_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    judged: list[int] = []
+    benchmark = replace(BENCHMARK, metrics=(Metric("latency", "s"), Metric("throughput", "1/s")))
+    study, budget = replace(a_measurement(Budget(runs=40)), benchmark=benchmark), Budget(runs=40)
+    engine = DisturbedEngine(lambda _: {"latency": [1.0], "throughput": [2.0]}, seconds=1.0)
+    evidence = measured(study, engine, MemoryStore(), budget)
+    monkeypatch.setattr(measurement, "disturbances", lambda used: judged.append(len(used)) or ("",) * len(used))
+    assert len(study.conclude(evidence).summaries) == 4
+    assert len(judged) == 2
 
 
 def test_what_fails_is_not_repeated() -> None:

@@ -34,13 +34,16 @@ Hook = Callable[[type[Any], Any], object]
 _PREPARING, _PREPARED = Lock(), set[object]()
 
 
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
 def canonical_json(value: object) -> str:
     """The one JSON text of a value: sorted keys, no spaces, no NaN.
 
     >>> canonical_json({"b": 1, "a": True})
     '{"a":true,"b":1}'
     """
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return _CANONICAL.encode(value)
 
 
 def setting_text(setting: Setting) -> str:

@@ -207,9 +207,9 @@ def read_run(row: Row[Any], observed: Sequence[Row[Any]]) -> Run:
         study=row.study,
         stage=row.stage,
         benchmark=row.benchmark,
-        configuration=Configuration(json.loads(row.configuration)),
+        configuration=_configuration(row.configuration),
         revision=row.revision,
-        workload=Workload(json.loads(row.workload)),
+        workload=_workload(row.workload),
         repetition=row.repetition,
     )
     if task.id != row.task:
@@ -227,6 +227,16 @@ def read_run(row: Row[Any], observed: Sequence[Row[Any]]) -> Run:
         observations=tuple(map(_observations, observed)),
         reset=row.reset,
     )
+
+
+@lru_cache(maxsize=4096)  # many runs have the same ones
+def _configuration(text: str) -> Configuration:
+    return Configuration(json.loads(text))
+
+
+@lru_cache(maxsize=4096)
+def _workload(text: str) -> Workload:
+    return Workload(json.loads(text))
 
 
 def _observations(row: Row[Any]) -> Observations:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from functools import cache
 from itertools import count
 from statistics import median
 from typing import Annotated
@@ -26,6 +27,7 @@ from hati.core import (
     Run,
     StudyId,
     Task,
+    Usage,
     usage,
 )
 from hati.document.document import Cell, Column, Document, Shown, Table, columns_of, duration, percent, quantity
@@ -77,12 +79,17 @@ class MeasurementConclusion(Struct, frozen=True):
 _CONFIDENCE = 0.95
 
 
-def summarise(metric: Metric, configuration: Configuration, runs: Sequence[Run]) -> Summary:
-    """Summarise the runs of one configuration; there is at least one, and each has the metric."""
+def summarise(
+    metric: Metric,
+    configuration: Configuration,
+    runs: Sequence[Run],
+    judge: Callable[[tuple[Usage, ...]], Sequence[str]],
+) -> Summary:
+    """Summarise the runs of one configuration, which are disturbed as ``judge`` says; at least one has the metric."""
     having = [(run, found) for run in runs if (found := run.of(metric.name)) is not None]
     observed = [found for _, found in having]
     means = np.array([o.mean for o in observed])
-    reasons = disturbances([usage(run) for run, _ in having])
+    reasons = judge(tuple(usage(run) for run, _ in having))
     quiet = means[[not reason for reason in reasons]]
     spreads = [float(np.std(o.steady, ddof=1)) for o in observed if o.steady.size > 1]
     return Summary(
@@ -163,8 +170,9 @@ class Measurement(Struct, frozen=True):
         made = defaultdict[Configuration, list[Run]](list)
         for run in evidence.done:
             made[run.task.configuration].append(run)
+        judge = cache(disturbances)  # metrics are mostly of the same runs
         summaries = tuple(
-            summarise(metric, configuration, made[configuration])
+            summarise(metric, configuration, made[configuration], judge)
             for configuration in self.configurations
             if configuration in made
             for metric in self.benchmark.metrics

@@ -153,9 +153,9 @@ def steal(cpus: Sequence[int]) -> float | None:
     wanted = {f"cpu{number}" for number in cpus}
     found = []
     for line in _lines(_STATISTICS):
-        columns = line.split()
-        if not columns or not columns[0].startswith("cpu"):
+        if not line.startswith("cpu"):
             break
+        columns = line.split()
         if len(columns) > _STEAL and (columns[0] in wanted or (not wanted and columns[0] != "cpu")):
             found.append(int(columns[_STEAL]))
     return sum(found) / len(found) / os.sysconf("SC_CLK_TCK") if found else None
