@@ -202,7 +202,7 @@ class Suite:
     random_error: float
 
 
-def suite(system: System, conclusion: ScreeningConclusion, runs: int, seed: int) -> Suite:
+def suite(system: System, conclusion: ScreeningConclusion, runs: int, seed: int, samples: int) -> Suite:
     space = system.place.project.space
     values = dict(zip(system.table.configurations, system.logs.tolist(), strict=True))
     chosen = leading_options(space, conclusion.influential or conclusion.ranking[:1], runs)
@@ -211,7 +211,7 @@ def suite(system: System, conclusion: ScreeningConclusion, runs: int, seed: int)
     estimate = stratified_mean(found, made.owners, made.shares).estimate
     rng = np.random.default_rng(seed)
     whole, size = system.logs, len(found)
-    drawn = [rng.choice(whole, size, replace=False) for _ in range(RANDOM // len(SEEDS))]
+    drawn = [rng.choice(whole, size, replace=False) for _ in range(samples)]
     even = np.full(size, 1.0 / size)
     return Suite(
         size,
@@ -248,36 +248,39 @@ class Found:
         return [self.name, self.parameters, self.runs, *captured, alarms, f"{self.ks:.2f}", f"{self.error:.2f}"]
 
 
-def measured(system: System, designs: Designs, numbers: range) -> Found:
-    choices = {seed: designs.choice(system, seed) for seed in SEEDS}
-    conclusions = {seed: screened(system, choices[seed], seed) for seed in SEEDS}
-    suites = [suite(system, conclusion, choices[seed].runs, seed) for seed, conclusion in conclusions.items()]
+def measured(system: System, designs: Designs, numbers: range, seeds: Sequence[int]) -> Found:
+    choices = {seed: designs.choice(system, seed) for seed in seeds}
+    conclusions = {seed: screened(system, choices[seed], seed) for seed in seeds}
+    suites = [
+        suite(system, conclusion, choices[seed].runs, seed, RANDOM // len(seeds))
+        for seed, conclusion in conclusions.items()
+    ]
     return Found(
         name=system.name,
         parameters=system.parameters,
-        runs=choices[SEEDS[0]].runs,
+        runs=choices[seeds[0]].runs,
         shares=np.array([system.captured(conclusion.ranking) for conclusion in conclusions.values()]),
-        alarms=sum(alarmed(system, choices[SEEDS[number % len(SEEDS)]], number) for number in numbers),
+        alarms=sum(alarmed(system, choices[seeds[number % len(seeds)]], number) for number in numbers),
         shuffles=len(numbers),
         ks=float(np.mean([s.ks for s in suites]) / np.mean([s.random_ks for s in suites])),
         error=float(np.sqrt(np.mean([s.error for s in suites]) / np.mean([s.random_error for s in suites]))),
     )
 
 
-def result(wanted: Sequence[str] = ()) -> tuple[str, bool]:
+def result(wanted: Sequence[str] = (), seeds: Sequence[int] = SEEDS, of_shuffled: int = SHUFFLES) -> tuple[str, bool]:
     """The table, and whether the goals are met; of all systems, or of those named."""
     if not DATA.is_dir():
         return f"Accuracy: skipped, there is no {DATA.name}; HATI_DATA names the folder of the data.\n", True
     found, designs = list[Found](), Designs()
     with tempfile.TemporaryDirectory() as name:
         for system, releases in systems(Path(name), wanted):
-            offset, shuffles = 1000 * (1 + len(found)), SHUFFLES // releases
-            found.append(measured(system, designs, range(offset, offset + shuffles)))
+            offset, shuffles = 1000 * (1 + len(found)), of_shuffled // releases
+            found.append(measured(system, designs, range(offset, offset + shuffles), seeds))
             print(*found[-1].row, sep=" | ", file=sys.stderr, flush=True)
     header = ["system", "p", "runs", "captured", "5th percentile", "false alarms", "KS", "error"]
     goals = judged(found)
     note = (
-        f"Seeds {SEEDS[0]} to {SEEDS[-1]}. Captured: mean and 5th percentile over the seeds. KS: distance of the "
+        f"Seeds {seeds[0]} to {seeds[-1]}. Captured: mean and 5th percentile over the seeds. KS: distance of the "
         "suite's distribution from the whole's over that of random samples of the same size; error: the same for the "
         f"root mean square error of the mean log. Designs took {designs.seconds:.0f} s.\n\n"
         + "\n".join(f"- {'met' if held else 'MISSED'}: {text}" for text, held in goals)

@@ -53,14 +53,14 @@ def noise(kind: str, series: int, size: int, rng: np.random.Generator) -> FloatA
     return 2.0 * (rng.standard_t(3, size=shape) / np.sqrt(3.0) if kind == "t3" else rng.normal(size=shape))
 
 
-def cases() -> dict[str, FloatArray]:
+def cases(number: int) -> dict[str, FloatArray]:
     rng = np.random.default_rng(SEED)
-    made = {kind: 100.0 + noise(kind, SERIES, SIZE, rng) for kind in KINDS}
+    made = {kind: 100.0 + noise(kind, number, SIZE, rng) for kind in KINDS}
     for step, size in STEPS:
-        made[f"step {step:g}"] = _stepped(SERIES, size, size // 2, step, rng)
+        made[f"step {step:g}"] = _stepped(number, size, size // 2, step, rng)
     for delay in DELAYS:
-        made[f"delay {delay}"] = _stepped(SERIES, 100 + delay, 100, 5.0, rng)
-    made["three steps"] = _stepped(SERIES, SIZE, 50, 5.0, rng)
+        made[f"delay {delay}"] = _stepped(number, 100 + delay, 100, 5.0, rng)
+    made["three steps"] = _stepped(number, SIZE, 50, 5.0, rng)
     made["three steps"][:, 100:] -= 5.0
     made["three steps"][:, 150:] += 5.0
     made["flat"] = 100.0 + noise("normal", 1, LONG, rng)
@@ -133,12 +133,12 @@ def summary(answers: dict[str, tuple[Found, float]]) -> list[tuple[str, str]]:
     return rows
 
 
-def result() -> tuple[str, bool]:
-    made = cases()
+def result(series: int = SERIES) -> tuple[str, bool]:
+    made = cases(series)
     answers = {"Hati": measured(made, ours), **peers(made)}
     told = {name: dict(summary(found)) for name, found in answers.items()}
     rows = [(row, *(told[name].get(row, "") for name in answers)) for row in told["Hati"]]
-    notes = [f"{SERIES:,} series of {SIZE} values a row, noise 2 %, alpha 5 %; of Otava 200 series, of PELT 30."]
+    notes = [f"{series:,} series of {SIZE} values a row, noise 2 %, alpha 5 %; of Otava 200 series, of PELT 30."]
     if len(answers) == 1:
         notes.append("The peers are not installed: HATI_PEERS_PYTHON names no interpreter that has them.")
     ok = all(np.mean([bool(places) for places in answers["Hati"][kind][0]]) <= 0.066 for kind in KINDS)

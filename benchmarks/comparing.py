@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -208,25 +209,25 @@ def damaged_bookstores(number: int = BOOKSTORES) -> tuple[int, int, int]:
     return found, held, false
 
 
-def clusters_result(orders: list[Index]) -> tuple[str, bool]:
+def clusters_result(orders: list[Index], number: int | None, bookstores: int) -> tuple[str, bool]:
     """Clusters under a common shift, and under one of their own."""
-    every = forks(observations=CLUSTERED)
+    every = dict(islice(forks(observations=CLUSTERED).items(), number))
     found = {factor: shifted_clusters(every, orders, factor) for factor in (0.95, 1.0, 1.05)}
-    seen, held, false = damaged_bookstores()
+    seen, held, false = damaged_bookstores(bookstores)
     rows = [[f"{factor:g}", *(f"{number:,}" for number in counts)] for factor, counts in found.items()]
     goals = [
         ("at least 97 % of 99 % intervals hold the shift", all(c.held >= 0.97 * c.clusters for c in found.values())),
         ("no cluster with the other sign", not any(c.wrong for c in found.values())),
-        (f"damaged bookstores found: {seen} of {BOOKSTORES}, at least 95 %", seen >= 0.95 * BOOKSTORES),
-        (f"their interval holds a tenth: {held} of {BOOKSTORES}, at least 97 %", held >= 0.97 * BOOKSTORES),
+        (f"damaged bookstores found: {seen} of {bookstores}, at least 95 %", seen >= 0.95 * bookstores),
+        (f"their interval holds a tenth: {held} of {bookstores}, at least 97 %", held >= 0.97 * bookstores),
         (
-            f"a change where there is none: {false} of {BOOKSTORES}, no more than 2 % by the lower 95 % limit",
-            proportion(float(false), BOOKSTORES).interval[0] <= 2.0 * ALPHA,
+            f"a change where there is none: {false} of {bookstores}, no more than 2 % by the lower 95 % limit",
+            proportion(float(false), bookstores).interval[0] <= 2.0 * ALPHA,
         ),
     ]
     notes = [
         f"{len(every)} benchmarks, the last {CLUSTERED} iterations, {len(orders)} splits of {SIDE} and {SIDE} forks,"
-        f" seed 2026; bookstores are simulated, seeds 1 to {BOOKSTORES}. Centres and shares are each asked at {ALPHA}.",
+        f" seed 2026; bookstores are simulated, seeds 1 to {bookstores}. Centres and shares are each asked at {ALPHA}.",
         "",
         *(f"- {'met' if met else 'MISSED'}: {text}" for text, met in goals),
     ]
@@ -306,12 +307,12 @@ def audited(every: dict[str, FloatArray]) -> str:
     )
 
 
-def result() -> tuple[str, bool]:
-    """The table, and whether the goals are met."""
+def result(number: int | None = None, splitting: int = SPLITS, bookstores: int = BOOKSTORES) -> tuple[str, bool]:
+    """The tables, and whether the goals are met; of all benchmarks, or the first ``number`` of them."""
     if not FILE.is_file():
         return "## Comparing\n\nSkipped: set HATI_DATA to the folder with the measured data sets.\n", True
-    every = forks()
-    rates = {**measured(every, splits()), **few(every, splits())}
+    every, orders = dict(islice(forks().items(), number)), splits(splitting)
+    rates = {**measured(every, orders), **few(every, orders)}
     rows = [[name, *(f"{100 * share:.2f} %" for share in shares)] for name, shares in rates.items()]
     remembering = rates["3 and 3, Hati with a history of 4, p"]
     own, peer = rates["Hati, p"], rates["Welch on run means"]
@@ -324,7 +325,7 @@ def result() -> tuple[str, bool]:
         ("the same within 5 % in at most 1 % with 5 % added", lambda: rates["Hati, the same"][1] <= 0.01),
     ]
     held = [(text, goal()) for text, goal in goals]
-    notes = [f"{len(every)} benchmarks, {SPLITS} splits of {SIDE} and {SIDE} forks, alpha {ALPHA}, seed 2026."]
+    notes = [f"{len(every)} benchmarks, {splitting} splits of {SIDE} and {SIDE} forks, alpha {ALPHA}, seed 2026."]
     decided, whole = large()
     notes.append(
         f"Deciding 100 benchmarks with 2 x 10 runs of 1,000 observations took {decided:.2f} s, `hati compare` of"
@@ -333,9 +334,9 @@ def result() -> tuple[str, bool]:
     notes.append(audited(every))
     notes.append("\n".join(["", *(f"- {'met' if met else 'MISSED'}: {text}" for text, met in held)]))
     header = ["share that is called different", *(f"{100 * added:.0f} % added" for added in ADDED)]
-    chosen, as_good = statistics_result(every, splits())
+    chosen, as_good = statistics_result(every, orders)
     text = table("Comparing", header, rows, "\n".join(notes))
-    clusters, aligned = clusters_result(splits())
+    clusters, aligned = clusters_result(orders, number, bookstores)
     return "\n".join([text, chosen, clusters]), as_good and aligned and all(met for _, met in held)
 
 

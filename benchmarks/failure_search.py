@@ -11,7 +11,7 @@ Run it as: python -m benchmarks.failure_search
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from math import inf
 from statistics import median
@@ -125,9 +125,9 @@ def runs_until_named(configurations: Iterator[Configuration], space: Space, faul
     return inf
 
 
-def searches() -> tuple[str, bool]:
+def searches(cases: Sequence[Case]) -> tuple[str, bool]:
     rows, held = [], True
-    for case in CASES:
+    for case in cases:
         searched, drawn = [], []
         for seed in range(case.seeds):
             space, fault = planted(case, seed)
@@ -188,9 +188,9 @@ def exact(runs: Iterable[Run], faults: tuple[dict[str, bool], ...]) -> bool:
     return tree is not None and {rule.conditions for rule in tree.rules} == wanted
 
 
-def trees() -> tuple[str, bool]:
+def trees(cases: Sequence[TreeCase]) -> tuple[str, bool]:
     rows, held = [], True
-    for case in TREE_CASES:
+    for case in cases:
         found = {"random": 0, "search": 0}
         for seed in range(case.seeds):
             space, faults = planted_together(case, seed)
@@ -214,8 +214,8 @@ def searched_runs(space: Space, faults: tuple[dict[str, bool], ...], seed: int) 
     return evidence.runs
 
 
-def result() -> tuple[str, bool]:
-    parts = (searches(), trees())
+def result(cases: Sequence[Case] = CASES, of_trees: Sequence[TreeCase] = TREE_CASES) -> tuple[str, bool]:
+    parts = (searches(cases), trees(of_trees))
     return "\n".join(text for text, _ in parts), all(held for _, held in parts)
 
 

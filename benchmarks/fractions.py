@@ -56,14 +56,14 @@ class Named:
         return [*(f"{self.share(letter):.3f}" for letter in IMPORTANT), f"{self.exact:.3f}", f"{self.inert:.3f}"]
 
 
-def fractions(of: System, name: str = "Scr128") -> Named:
-    """The options that all fractions with a design's generators name, concluded as by the command."""
+def fractions(of: System, name: str = "Scr128", number: int | None = None) -> Named:
+    """The options that fractions with a design's generators name, all or the first, concluded as by the command."""
     generators = DESIGNS[name].split()
     signed = [
         [text.replace("=", sign) for text, sign in zip(generators, signs, strict=True)]
         for signs in product(("=", "=-"), repeat=len(generators))
     ]
-    return Named(tuple(_letters(of, screen(of, one)) for one in signed))
+    return Named(tuple(_letters(of, screen(of, one)) for one in signed[:number]))
 
 
 def defaults(of: System, studies: int = _DEFAULTS) -> Named:
@@ -96,10 +96,10 @@ def _by_default(of: System, seed: int) -> frozenset[str]:
     return frozenset(LETTERS[e.term[0]] for e in analysis.effects if e.important and len(e.term) == 1)
 
 
-def result(studies: int = _DEFAULTS) -> tuple[str, bool]:
+def result(studies: int = _DEFAULTS, number: int | None = None) -> tuple[str, bool]:
     """The table, and whether its goals are reached; ``studies`` is the number of studies with default designs."""
     of = system(TAO)
-    found = fractions(of)
+    found = fractions(of, number=number)
     goals: list[tuple[str, bool]] = [
         *((f"{letter} in {part:.0%}", found.share(letter) >= part) for letter, part in IMPORTANT.items()),
         (f"exactly these in {EXACT:.0%}", found.exact >= EXACT),

@@ -31,27 +31,27 @@ def seconds(command: list[str]) -> float:
     return time.perf_counter() - start
 
 
-def hyperfine(folder: Path) -> tuple[float, float]:
+def hyperfine(folder: Path, runs: int) -> tuple[float, float]:
     out = folder / "hyperfine.json"
-    took = seconds(["hyperfine", "-N", "--runs", str(RUNS), "--warmup", "0", "--export-json", str(out), "true"])
+    took = seconds(["hyperfine", "-N", "--runs", str(runs), "--warmup", "0", "--export-json", str(out), "true"])
     return took, json.loads(out.read_text())["results"][0]["mean"]
 
 
-def hati(folder: Path) -> tuple[float, float]:
+def hati(folder: Path, runs: int) -> tuple[float, float]:
     out = folder / "hati.json"
     program = str(Path(sys.executable).with_name("hati"))
     took = seconds(
-        [program, "run", str(folder), "--budget", str(RUNS), "--fresh", "--format", "json", "--output", str(out)]
+        [program, "run", str(folder), "--budget", str(runs), "--fresh", "--format", "json", "--output", str(out)]
     )
     summaries = json.loads(out.read_text())["summaries"]
     return took, next(s["mean"] for s in summaries if s["metric"] == "wall_time")
 
 
-def measured() -> tuple[list[list[object]], bool]:
+def measured(runs: int, rounds_of_both: int) -> tuple[list[list[object]], bool]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "hati.toml").write_text(PROJECT)
-        rounds = [(hyperfine(folder), hati(folder)) for _ in range(ROUNDS)]
+        rounds = [(hyperfine(folder, runs), hati(folder, runs)) for _ in range(rounds_of_both)]
     rows: list[list[object]] = []
     for number, (theirs, ours) in enumerate(rounds, 1):
         rows.append([number, *(f"{x:.3f}" for x in (theirs[0], ours[0])), f"{ours[0] / theirs[0]:.2f}"])
@@ -63,11 +63,11 @@ def measured() -> tuple[list[list[object]], bool]:
     return rows, ratio <= LARGEST_RATIO and near
 
 
-def result() -> tuple[str, bool]:
+def result(runs: int = RUNS, rounds: int = ROUNDS) -> tuple[str, bool]:
     if shutil.which("hyperfine") is None:
         return "Launching: skipped, needs hyperfine (apt-get install hyperfine).\n", True
-    rows, held = measured()
+    rows, held = measured(runs, rounds)
     header = ["round", "hyperfine -N, s", "hati run, s", "ratio", "hyperfine's mean, ms", "hati's mean, ms"]
     verdict = "met" if held else "MISSED"
     goal = f"Goal: ratio <= {LARGEST_RATIO:g}; means within {1e3 * LARGEST_DIFFERENCE:g} ms: {verdict}."
-    return table(f"`hati run` of `true`, {RUNS} times, against `hyperfine -N`", header, rows, goal), held
+    return table(f"`hati run` of `true`, {runs} times, against `hyperfine -N`", header, rows, goal), held

@@ -19,7 +19,7 @@ from hati.formula import Comparator
 from hati.logic.interpret import AskedRelation, FormulaVerdict, Limit, fewest_alone, pairs_to_decide
 from hati.logic.interpret.anytime import Alone
 from hati.logic.interpret.contrast import p_values, verdict_of
-from hati.logic.interpret.interpretation import DRAWS, Deviations, HistoricalVariance, Resampled, tested
+from hati.logic.interpret.interpretation import Deviations, HistoricalVariance, Resampled, tested
 
 BETWEEN = 0.01
 RUNS = 64
@@ -106,7 +106,8 @@ def with_a_history(effects: Effects, earlier: int, runs: int, trials: int) -> To
     for _ in range(trials):
         history, means = (1.0 + BETWEEN * effects(rng, number) for number in (earlier, runs))
         varying, mean = Deviations.of([history, means]), float(means.mean())
-        drawn = Resampled(mean, 1.0, varying.draws(mean, runs, rng), np.zeros(DRAWS))
+        deviations = varying.draws(mean, runs, rng)
+        drawn = Resampled(mean, 1.0, deviations, np.zeros_like(deviations))
         test = HistoricalVariance(drawn, varying.variance_df, 0.01, len(varying.values))
         counts[verdict_of(*p_values(test, AT_MOST.bounds(1.0)), 0.01)] += 1
     return counts

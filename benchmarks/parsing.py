@@ -158,11 +158,11 @@ def runs_of(rows: list[Row], clock: str) -> Runs:
     return Runs(drawn, tuple(past[MOVED:]))
 
 
-def decided(runs: Runs, by: Decide, number: int, size: int) -> list[tuple[bool, bool]]:
+def decided(runs: Runs, by: Decide, number: int, size: int, draws: int = DRAWS) -> list[tuple[bool, bool]]:
     """Whether ``>=`` and ``<=`` are rejected for a size against the base, in each draw of that number of runs."""
     rng = np.random.default_rng(2026)
     found = []
-    for _ in range(DRAWS):
+    for _ in range(draws):
         base = rng.permutation(len(runs.drawn[BASE]))
         own = base[number:] if size == BASE else rng.permutation(len(runs.drawn[size]))
         left, right = (
@@ -173,14 +173,14 @@ def decided(runs: Runs, by: Decide, number: int, size: int) -> list[tuple[bool, 
     return found
 
 
-def matrix(runs: Runs) -> str:
+def matrix(runs: Runs, draws: int) -> str:
     """The table of the SPL paper, Fig. 6."""
     rows = [
-        [name, number, *(written(decided(runs, by, number, size)) for size in SIZES)]
+        [name, number, *(written(decided(runs, by, number, size, draws)) for size in SIZES)]
         for name, (by, numbers) in INTERPRETATIONS.items()
         for number in numbers
     ]
-    note = f"{DRAWS} draws each; the history is of {len(runs.history)} runs of {BASE:,} elements."
+    note = f"{draws} draws each; the history is of {len(runs.history)} runs of {BASE:,} elements."
     head = ["interpretation", "runs", *(f"{size:,}" for size in SIZES)]
     return table("P(s) >= P(b) / P(s) <= P(b) is rejected, by elements; CPU time", head, rows, note)
 
@@ -208,10 +208,10 @@ def measurements(rows: list[Row]) -> str:
     return table(f"Parsing documents with expat: {origin()}", head, found)
 
 
-def result() -> tuple[str, bool]:
+def result(draws: int = DRAWS) -> tuple[str, bool]:
     """The tables of the stored runs and of rejections; there are no goals."""
     rows = kept()
-    return measurements(rows) + "\n" + matrix(runs_of(rows, "cpu")), True
+    return measurements(rows) + "\n" + matrix(runs_of(rows, "cpu"), draws), True
 
 
 def main(words: list[str]) -> int:

@@ -28,45 +28,45 @@ LARGEST_RATIO, LARGEST_SHARE = 2.0, 0.01
 def empty() -> None: ...
 
 
-def bare() -> float:
+def bare(number: int) -> float:
     clock, taken = time.perf_counter_ns, list[int]()
     began = clock()
-    for _ in range(CALLS):
+    for _ in range(number):
         before = clock()
         empty()
         taken.append(clock() - before)
     return (clock() - began) * 1e-9
 
 
-def batches() -> float:
-    """A whole recording, with the search for the batch's size, until 100,000 calls and more were timed."""
+def batches(number: int) -> float:
+    """A whole recording, with the search for the batch's size, until that number of calls and more were timed."""
     calls = Calls(empty, None)
     began = time.perf_counter()
     size = recording.record_calls(calls, Order(1, 1.0, 0, LARGEST_SHARE, "on", with_cpu=False)).batch
-    recording.record_calls(calls, Order(-(-CALLS // size), 10.0, 0, LARGEST_SHARE, "on", with_cpu=False))
+    recording.record_calls(calls, Order(-(-number // size), 10.0, 0, LARGEST_SHARE, "on", with_cpu=False))
     return time.perf_counter() - began
 
 
-def turns() -> float:
+def turns(number: int) -> float:
     def measuring(spl: Controller) -> None:
         while spl.needs_more():
             with spl.measure():
                 empty()
 
     began = time.perf_counter()
-    recorded = recording.record_loop(measuring, Order(CALLS, 10.0, 0, LARGEST_SHARE, "on", with_cpu=False))
-    assert len(recorded.wall) == CALLS
+    recorded = recording.record_loop(measuring, Order(number, 10.0, 0, LARGEST_SHARE, "on", with_cpu=False))
+    assert len(recorded.wall) == number
     return time.perf_counter() - began
 
 
-def rounds() -> float:
+def rounds(number: int) -> float:
     def measuring(spl: Controller) -> None:
         while spl.needs_more():
             empty()
 
     began = time.perf_counter()
     size = recording.record_loop(measuring, Order(1, 10.0, 0, LARGEST_SHARE, "on", with_cpu=False)).batch
-    order = Order(-(-CALLS // size), 10.0, 0, LARGEST_SHARE, "on", with_cpu=False)
+    order = Order(-(-number // size), 10.0, 0, LARGEST_SHARE, "on", with_cpu=False)
     recording.record_loop(measuring, order)
     return time.perf_counter() - began
 
@@ -79,16 +79,16 @@ def share() -> float:
     return nothing / statistics.median(found.wall)
 
 
-WAYS: dict[str, Callable[[], float]] = {"batches": batches, "own loop, turns": turns, "own loop, rounds": rounds}
+WAYS: dict[str, Callable[[int], float]] = {"batches": batches, "own loop, turns": turns, "own loop, rounds": rounds}
 
 
-def measured() -> tuple[list[list[object]], bool]:
+def measured(calls: int, repeated: int) -> tuple[list[list[object]], bool]:
     rows: list[list[object]] = []
     ratios: dict[str, list[float]] = {name: [] for name in WAYS}
     shares = []
-    for number in range(1, ROUNDS + 1):
-        base = bare()
-        taken = {name: way() for name, way in WAYS.items()}
+    for number in range(1, repeated + 1):
+        base = bare(calls)
+        taken = {name: way(calls) for name, way in WAYS.items()}
         for name, seconds in taken.items():
             ratios[name].append(seconds / base)
         shares.append(share())
@@ -100,12 +100,12 @@ def measured() -> tuple[list[list[object]], bool]:
     return rows, medians[0] <= LARGEST_RATIO and typical <= LARGEST_SHARE
 
 
-def result() -> tuple[str, bool]:
-    rows, held = measured()
+def result(calls: int = CALLS, repeated: int = ROUNDS) -> tuple[str, bool]:
+    rows, held = measured(calls, repeated)
     header = ["round", "bare loop, ms", *(f"{name}, ms (ratio)" for name in WAYS), "share of the clocks"]
     met = "met" if held else "MISSED"
     goal = f"Goal: ratio of batches <= {LARGEST_RATIO:g}, share <= {LARGEST_SHARE:g}: {met}."
-    return table(f"Recording an empty function {CALLS:,} times against a bare loop", header, rows, goal), held
+    return table(f"Recording an empty function {calls:,} times against a bare loop", header, rows, goal), held
 
 
 if __name__ == "__main__":

@@ -263,16 +263,17 @@ STUDIES: dict[str, tuple[Study, tuple[Case, ...], int]] = {
 }
 
 
-def rates(scale: float = 1.0) -> Iterator[Rate]:
-    """The rates of every study and case."""
-    for name, (study, cases, replicates) in STUDIES.items():
+def rates(scale: float = 1.0, names: Sequence[str] = tuple(STUDIES)) -> Iterator[Rate]:
+    """The rates of studies in every case."""
+    for name in names:
+        study, cases, replicates = STUDIES[name]
         for case in cases:
             yield rate(name, study, case, math.ceil(scale * replicates))
 
 
-def result() -> tuple[str, bool]:
+def result(scale: float = 1.0, names: Sequence[str] = tuple(STUDIES)) -> tuple[str, bool]:
     """The table, and whether every goal is met."""
-    found = list(rates())
+    found = list(rates(scale, names))
     rows = [
         [
             each.study,

@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -164,21 +165,18 @@ def curves(benchmarks: dict[str, FloatArray], draws: int = DRAWS, of_all: int = 
     )
 
 
-def result() -> tuple[str, bool]:
-    """Both tables; there are no goals."""
+def result(
+    draws: int = DRAWS, of_all: int = DRAWS_OF_ALL, of_forks: int = OF_FORKS, number: int | None = None
+) -> tuple[str, bool]:
+    """Both tables, of all benchmarks or the first ``number`` of them; there are no goals."""
     if not FOLDER.is_dir():
         return "## Sensitivity\n\nSkipped: set HATI_DATA to the folder with the measured data sets.\n", True
-    benchmarks = load()
-    return curves(benchmarks) + "\n" + matrix(list(benchmarks.values())), True
+    benchmarks = dict(islice(load().items(), number))
+    return curves(benchmarks, draws, of_all) + "\n" + matrix(list(benchmarks.values()), of_forks), True
 
 
 def main() -> int:
-    if "--quick" in sys.argv[1:] and FOLDER.is_dir():
-        benchmarks = load()
-        print(curves(benchmarks, 20, 1))
-        print(matrix(list(benchmarks.values()), 1))
-        return 0
-    print(result()[0])
+    print(result(*((20, 1, 1) if "--quick" in sys.argv[1:] else ()))[0])
     return 0
 
 

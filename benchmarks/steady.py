@@ -9,6 +9,7 @@ the other half, 20 times.
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 import time
@@ -48,8 +49,8 @@ class Rates:
     never: float
 
 
-def read() -> list[list[Fork]]:
-    """The forks of each benchmark."""
+def read(number: int | None) -> list[list[Fork]]:
+    """The forks of each benchmark, of the first ``number`` of them."""
     labels = json.loads((FOLDER / "labels.json").read_text())
     with np.load(FOLDER / "forks.npz") as data:
         return [
@@ -59,7 +60,7 @@ def read() -> list[list[Fork]]:
                     data[name].astype(np.float64), labels[name]["steady_state_starts"], strict=True
                 )
             ]
-            for name in data.files
+            for name in data.files[:number]
         ]
 
 
@@ -77,10 +78,15 @@ def rates(told: list[tuple[Fork, Steadiness]]) -> Rates:
     labelled = [(fork, found) for fork, found in told if fork.label >= 0]
     others = [found for fork, found in told if fork.label < 0]
     return Rates(
-        float(np.mean([agrees(fork, found) for fork, found in labelled])),
-        float(np.mean([found.state is State.STEADY for _, found in labelled])),
-        float(np.mean([found.state is State.NEVER for found in others])),
+        _fraction([agrees(fork, found) for fork, found in labelled]),
+        _fraction([found.state is State.STEADY for _, found in labelled]),
+        _fraction([found.state is State.NEVER for found in others]),
     )
+
+
+def _fraction(marks: list[bool]) -> float:
+    """The fraction of marks that are set; nan without any."""
+    return float(np.mean(marks)) if marks else math.nan
 
 
 def by_halves(told: dict[int, list[list[tuple[Fork, Steadiness]]]]) -> list[float]:
@@ -107,11 +113,11 @@ def seconds(size: int) -> float:
     return time.perf_counter() - start
 
 
-def result() -> tuple[str, bool]:
-    """The table, and whether the goal is met."""
+def result(number: int | None = None) -> tuple[str, bool]:
+    """The table, and whether the goal is met; of all benchmarks, or the first ``number`` of them."""
     if not FOLDER.is_dir():
         return "## Steady state\n\nSkipped: set HATI_DATA to the folder with the measured data sets.\n", True
-    benchmarks = read()
+    benchmarks = read(number)
     told = {
         blocks: [[(fork, steadiness(fork.values, blocks=blocks)) for fork in forks] for forks in benchmarks]
         for blocks in CANDIDATES

@@ -62,20 +62,20 @@ def looks(values: FloatArray, rule: StoppingRule, alpha: float) -> Iterator[Judg
         yield JudgedPairs(values[:size], rule, alpha, math.log1p(MARGIN))
 
 
-def alarms(noise: Noise, alpha: float, seed: int = 2026) -> int:
+def alarms(noise: Noise, alpha: float, seed: int = 2026, campaigns: int = CAMPAIGNS) -> int:
     """The number of campaigns in which any look calls the sides different, by the p-value of all looks."""
     rng = np.random.default_rng(seed)
     rule = AnytimeValid()
-    return sum(rule.p_value(differences(noise, rng), alpha) <= alpha for _ in range(CAMPAIGNS))
+    return sum(rule.p_value(differences(noise, rng), alpha) <= alpha for _ in range(campaigns))
 
 
-def alarms_of_peeking(noise: Noise, alpha: float, seed: int = 2026) -> int:
+def alarms_of_peeking(noise: Noise, alpha: float, seed: int = 2026, campaigns: int = CAMPAIGNS) -> int:
     """The number of alarms of Student's t, with a look after every pair from the second on."""
     rng = np.random.default_rng(seed)
     sizes = np.arange(2, PAIRS + 1)
     critical = stats.t.isf(alpha / 2.0, sizes - 1)
     found = 0
-    for _ in range(CAMPAIGNS):
+    for _ in range(campaigns):
         values = differences(noise, rng)
         sums, squares = np.cumsum(values)[1:], np.cumsum(values**2)[1:]
         errors = np.sqrt(np.maximum(squares - sums**2 / sizes, 1e-300) / (sizes - 1) / sizes)
@@ -83,12 +83,14 @@ def alarms_of_peeking(noise: Noise, alpha: float, seed: int = 2026) -> int:
     return found
 
 
-def ended(change: float, noise: float, alpha: float, seed: int = 2026) -> list[tuple[int, str]]:
+def ended(
+    change: float, noise: float, alpha: float, seed: int = 2026, campaigns: int = CAMPAIGNS
+) -> list[tuple[int, str]]:
     """The number of pairs after which each campaign ended, and how: different, same or open."""
     rng = np.random.default_rng(seed)
     rule = AnytimeValid()
     found = []
-    for _ in range(CAMPAIGNS):
+    for _ in range(campaigns):
         values = math.log1p(change) + noise * math.sqrt(2.0) * rng.standard_normal(PAIRS)
         found.append(_end(values, rule, alpha))
     return found
@@ -113,9 +115,9 @@ def fixed_pairs(change: float, noise: float, alpha: float, power: float) -> int:
     raise ValueError("no number of pairs has that power")
 
 
-def saved(change: float, noise: float, alpha: float) -> list[object]:
+def saved(change: float, noise: float, alpha: float, campaigns: int) -> list[object]:
     """A row of the table of saved runs."""
-    ends = ended(change, noise, alpha)
+    ends = ended(change, noise, alpha, campaigns=campaigns)
     pairs = np.array([size for size, _ in ends])
     power = sum(how == "different" for _, how in ends) / len(ends)
     fixed = fixed_pairs(change, noise, alpha, min(power, 0.99))
@@ -133,9 +135,9 @@ def saved(change: float, noise: float, alpha: float) -> list[object]:
     ]
 
 
-def same(noise: float, alpha: float) -> list[object]:
+def same(noise: float, alpha: float, campaigns: int) -> list[object]:
     """A row of the table of equal sides."""
-    alike, changed = ended(0.0, noise, alpha), ended(MARGIN, noise, alpha)
+    alike, changed = (ended(change, noise, alpha, campaigns=campaigns) for change in (0.0, MARGIN))
     pairs = np.array([size for size, _ in alike])
     return [
         f"{noise:.1%}",
@@ -145,16 +147,16 @@ def same(noise: float, alpha: float) -> list[object]:
     ]
 
 
-def result() -> tuple[str, bool]:
+def result(campaigns: int = CAMPAIGNS) -> tuple[str, bool]:
     """The tables, and whether false alarms are within the 99 % binomial bound for all but the last kind of noise."""
-    counts = {kind: [alarms(noise, alpha) for alpha in ALPHAS] for kind, noise in KINDS.items()}
-    bounds = [int(stats.binom.ppf(0.99, CAMPAIGNS, alpha)) for alpha in ALPHAS]
+    counts = {kind: [alarms(noise, alpha, campaigns=campaigns) for alpha in ALPHAS] for kind, noise in KINDS.items()}
+    bounds = [int(stats.binom.ppf(0.99, campaigns, alpha)) for alpha in ALPHAS]
     rows = [
-        [kind, *(f"{n / CAMPAIGNS:.1%}" for n in counts[kind]), f"{alarms_of_peeking(noise, 0.01) / CAMPAIGNS:.1%}"]
+        [kind, *(f"{n / campaigns:.1%}" for n in (*counts[kind], alarms_of_peeking(noise, 0.01, campaigns=campaigns)))]
         for kind, noise in KINDS.items()
     ]
-    note = f"{CAMPAIGNS:,} campaigns of up to {PAIRS} pairs a cell, a look after every pair."
-    bound = f"The 99 % binomial bounds are {' and '.join(f'{b / CAMPAIGNS:.1%}' for b in bounds)}."
+    note = f"{campaigns:,} campaigns of up to {PAIRS} pairs a cell, a look after every pair."
+    bound = f"The 99 % binomial bounds are {' and '.join(f'{b / campaigns:.1%}' for b in bounds)}."
     first = table(
         "False alarms", ("noise", "alpha 1 %", "alpha 5 %", "Student's t at 1 %, looked at as often"), rows, note, bound
     )
@@ -162,11 +164,13 @@ def result() -> tuple[str, bool]:
         "change", "run noise", "found", "pairs, mean", "90 % of campaigns", "fixed, as much found", "saved",
         "fixed for 5 %, 90 % power", "saved",
     )  # fmt: skip
-    second = table("Saved runs", header, [saved(c, n, 0.01) for c in CHANGES for n in NOISE], f"alpha 1 %. {note}")
+    second = table(
+        "Saved runs", header, [saved(c, n, 0.01, campaigns) for c in CHANGES for n in NOISE], f"alpha 1 %. {note}"
+    )
     third = table(
         "The same within 5 %",
         ("run noise", "pairs, mean", "alike: same", "alike: different", "5 % changed: same"),
-        [same(n, 0.01) for n in NOISE],
+        [same(n, 0.01, campaigns) for n in NOISE],
         f"alpha 1 %. {note}",
     )
     kept = [kind for kind in KINDS if kind != "first of a pair slower"]
