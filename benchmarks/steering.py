@@ -37,6 +37,11 @@ def requirements_of(number: int) -> Requirements:
     return Requirements((f"files{revision}",), (f"r{revision}",), cpus=1 + revision % 8)
 
 
+def job_of(number: int) -> Job:
+    """The only job of a batch."""
+    return Job(Task("study-1", "design", "b", Configuration({"o": 1}), "r1", Workload(), number), BENCHMARK, "files")
+
+
 def clients(number: int) -> list[Client]:
     """That number of machines."""
     files = tuple(f"files{n}" for n in range(REVISIONS))
@@ -52,12 +57,11 @@ def engine_of(place: str) -> Engine:
 
 def fill(place: str, batches: int, machines: int) -> None:
     """Put open batches of several studies and revisions into a store; each hundredth has begun on a machine."""
-    job = Job(Task("study-1", "design", "b", Configuration({"o": 1}), "r1", Workload(), 0), BENCHMARK, "files")
     engine = engine_of(place)
     with engine.begin() as connection:
         for first in range(1, batches + 1, _AT_ONCE):
             numbers = range(first, min(first + _AT_ONCE, batches + 1))
-            contents = [batch_content(Batch((job,)), requirements_of(number)) for number in numbers]
+            contents = [batch_content(Batch((job_of(number),)), requirements_of(number)) for number in numbers]
             connection.execute(insert(schema.ledger), [_entry(*each) for each in zip(numbers, contents, strict=True)])
             connection.execute(
                 insert(schema.batch), [_row(*each, machines) for each in zip(numbers, contents, strict=True)]
@@ -82,7 +86,7 @@ def _row(number: int, content: dict[str, object], machines: int) -> dict[str, ob
     study, needed = f"study{number % STUDIES}", json.dumps(content["requirements"])
     begun = f"m{number // 100 % machines}" if number % 100 == 0 else None
     own = {"number": number, "key": f"key{number}", "study": study, "state": "open", "requirements": needed}
-    counted = {"tasks": f"task{number}", "machine": begun, "attempts": 0, "failures": 0}
+    counted = {"tasks": job_of(number).task.id, "machine": begun, "attempts": 0, "failures": 0}
     return {**own, **counted, "queue": queue_key(study, needed)}
 
 
