@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import shlex
+import sqlite3
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -230,3 +233,51 @@ def test_a_dry_run_shows_the_first_round(hati_here: Hati, server: Path) -> None:
     done = hati_here(*RECOMMEND, "--dry-run")
     assert {task["stage"] for task in done.json["tasks"]} <= {"follow-up", "confirmation"}
     assert len(stages(hati_here)) == before
+
+
+def forget(folder: Path, study: str, runs: int) -> None:
+    """Remove the last runs of a study from the store, as if it had been interrupted before them."""
+    with closing(sqlite3.connect(folder / ".hati" / "store.sqlite")) as store, store:
+        newest = "SELECT number FROM run WHERE study = ? ORDER BY number DESC LIMIT ?"
+        for table, column in (("observations", "run"), ("run", "number")):
+            store.execute(f"DELETE FROM {table} WHERE {column} IN ({newest})", (study, runs))
+
+
+def test_a_larger_budget_continues_what_is_known_and_makes_the_runs_that_are_left(
+    hati_here: Hati, server: Path
+) -> None:
+    screened = hati_here("screen", ".", "--metric", "tps", "--budget", "40", "--format", "json").json
+    forget(server, screened["study"], 5)
+    larger = ("screen", ".", "--metric", "tps", "--budget", "100", "--recommend", "--format", "json")
+    done = hati_here(*larger)
+    assert done.status == 0, done.err
+    assert f"continues {screened['study']}: " in done.err
+    assert done.json["study"] == screened["study"]
+    assert done.json["runs"]["done"] == screened["runs"]["done"]
+    advice = done.json["recommendation"]
+    assert len(stages(hati_here)) <= 35 + 100
+    forget(server, advice["study"], 7)
+    said = " ".join(hati_here("report", ".", "--metric", "tps").out.split())
+    (left, shown) = re.findall(r"(\d+) runs of the round are left, .*?: `hati ([^`]*)` makes them", said)[0]
+    assert int(left) == 7
+    again = hati_here(*(word if word != "100" else "120" for word in shlex.split(shown)), "--format", "json")
+    assert again.json["recommendation"]["study"] == advice["study"]
+    assert again.json["recommendation"]["runs"]["done"] == advice["runs"]["done"]
+
+
+def test_a_screening_that_is_not_continued_is_named_with_the_command_that_continues_it(
+    hati_here: Hati, server: Path
+) -> None:
+    known = hati_here("screen", ".", "--metric", "tps", "--budget", "16", "--set", "log=off", "--format", "json").json
+    plan = hati_here("screen", ".", "--metric", "tps", "--budget", "60", "--recommend", "--dry-run")
+    reason = rf"not continued: {known['study']}, which is of other configurations \(--set .*?\); `hati ([^`]*)`"
+    (shown,) = re.findall(reason, " ".join(plan.err.split()))
+    continued = hati_here(*shlex.split(shown), "--dry-run")
+    assert (continued.status, "important options from" in continued.err) == (0, True), continued.err
+    done = hati_here(*shlex.split(shown), "--format", "json")
+    assert (done.status, done.json["study"]) == (0, known["study"])
+    (server / "server.py").write_text(SERVER + "# another revision\n")
+    larger = ("--metric", "tps", "--set", "log=off", "--budget", "60", "--recommend", "--dry-run")
+    other = " ".join(hati_here("screen", ".", *larger).err.split())
+    (shown,) = re.findall(rf"not continued: {known['study']}: .* at another revision .*; `hati ([^`]*)`", other)
+    assert "important options from" in hati_here(*shlex.split(shown), "--dry-run").err

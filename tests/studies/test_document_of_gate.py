@@ -95,6 +95,16 @@ def test_what_looks_changed_at_the_end_is_in_the_answer_with_its_size() -> None:
     assert "Looks changed, which 2 rounds of fresh runs could not confirm before the end: latency of main." in notes
 
 
+@pytest.mark.parametrize(("needed", "said"), [(40, "40"), (None, "more than 1,000")])
+def test_what_is_not_decided_has_its_estimate_and_the_rounds_that_would_decide(needed: int | None, said: str) -> None:
+    ruling = GATES["inconclusive"]()
+    own = next(each for each in ruling.gate.rows if each.change.verdict is ChangeVerdict.INCONCLUSIVE)
+    found = replace(ruling.gate, rows=(replace(own, change=replace(own.change, runs_needed=needed)),))
+    notes = " ".join(note for table in gate_tables(replace(ruling, gate=found)) for note in table.notes)
+    assert "Not decided after 10 rounds: latency of main, +2.0 % (-10.0 % to +14.0 %); " in notes
+    assert f"; {said} would decide with 80 % probability" in notes
+
+
 def test_one_round_is_no_plural() -> None:
     found = replace(gate(row(ChangeVerdict.INCONCLUSIVE)), explored=1)
     assert any(note.startswith("1 round; a round has") for note in gate_tables(Ruling(found))[0].notes)

@@ -487,7 +487,8 @@ def test_looking_before_the_last_run_of_a_round_confirms_nothing() -> None:
     assert (one.leading.pending, one.leading.pairs, one.leading.confirmed, one.kept[0].shown) == (4, 10, False, False)
     assert one.leading.interval is not None
     assert recommendation_answer(made.conclude(Evidence(runs[:20]))).endswith(
-        "%; 4 runs of the round are left, and it is judged after the last."
+        "%; 4 runs of the round are left, and it is judged after the last: `hati screen --metric time --recommend "
+        "--budget 60 --seed 2 --keep 'size <= 1.1 * default'` makes them."
     )
     assert (
         to_plain(publish(made.conclude(Evidence(runs[:20])), RecommendationJson))["configurations"][0]["verdict"]

@@ -26,6 +26,7 @@ from hati.document.document import (
     quantity,
 )
 from hati.document.publishing import Interval, Joined, Of, RunsJson, Settings, StudyJson
+from hati.stats.sign_bets import MOST_ROUNDS
 from hati.studies.comparison import ChangeVerdict, Comparison
 from hati.studies.comparison.conclusion import WITH_POWER, interval_text, statistic_notes, verdict_text
 from hati.studies.comparison.document import ComparedJson, SideJson, booked, comparison_sentence
@@ -35,6 +36,9 @@ from hati.studies.harness_changes import HarnessChange
 from hati.studies.known import CoverageJson, coverage_notes, partial_coverage
 from hati.studies.recalibration import Recalibration
 from hati.studies.recalibration.document import RecalibrationJson, recalibration_sentence
+
+_MOST_OF_TWO_STAGES = 10_000
+"""The most rounds of two stages for which it is computed whether they decide."""
 
 
 def gate_answer(ruling: Ruling) -> str:
@@ -328,7 +332,7 @@ def _notes(found: GateConclusion) -> list[str]:
         *map(_warm_up, found.warm_ups),
     ]
     undecided = [row for row in found.rows if row.change.verdict is ChangeVerdict.INCONCLUSIVE]
-    notes += [_undecided(row) for row in undecided[:_MOST]]
+    notes += [_undecided(row, found) for row in undecided[:_MOST]]
     if undecided and not found.confirmed:
         notes.append("The same command with a larger --budget goes on from these rounds.")
     if found.unconfirmed:
@@ -360,10 +364,18 @@ def _warm_up(cut: WarmUpCut) -> str:
     )
 
 
-def _undecided(row: Comparison) -> str:
-    needed = row.change.runs_needed
-    expected = "" if needed is None else f"; {needed:,} would decide {WITH_POWER}"
-    return f"Not decided after {counted(row.before.runs, 'round')}: {row.metric.name} of {row.benchmark}{expected}."
+def _undecided(row: Comparison, found: GateConclusion) -> str:
+    """What was estimated, and the number of rounds that would decide."""
+    own = row.change
+    estimate = ""
+    if own.ratio is not None and own.interval is not None:
+        low, high = (change(end - 1.0) for end in own.interval)
+        estimate = f", {change(own.ratio - 1.0)} ({low} to {high})"
+    most = MOST_ROUNDS if found.stages == 1 else _MOST_OF_TWO_STAGES
+    needed = f"more than {most:,}" if own.runs_needed is None else f"{own.runs_needed:,}"
+    rounds = counted(row.before.runs, "round")
+    which = f"{row.metric.name} of {row.benchmark}{estimate}"
+    return f"Not decided after {rounds}: {which}; {needed} would decide {WITH_POWER}."
 
 
 def gate_cases(ruling: Ruling) -> Sequence[Case]:

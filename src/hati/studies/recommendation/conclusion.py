@@ -260,7 +260,8 @@ class RecommendationConclusion(Struct, frozen=True):
     ``baseline`` is the default configuration if that is valid. ``looked_up`` is true if runs come from a table, perhaps
     the same ones that the screening had. ``planned``, ``done`` and ``failed`` count runs; ``pairs`` counts the pairs of
     the last confirmation. ``instead_of`` is its configuration of several settings if one of these is recommended alone;
-    ``left_out`` are the candidates that are not recommended.
+    ``left_out`` are the candidates that are not recommended. ``pending`` runs of the last round are still to be made,
+    by the ``command``.
     """
 
     study: str
@@ -280,6 +281,8 @@ class RecommendationConclusion(Struct, frozen=True):
     followed_up: tuple[FollowedUp, ...] = ()
     instead_of: tuple[Recommended, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
+    pending: int = 0
+    command: str = ""
 
 
 def _good(metric: Metric, interval: tuple[float, float] | None) -> bool:

@@ -342,8 +342,7 @@ def _sentence(one: Recommended, conclusion: RecommendationConclusion) -> str:
         where = "as looked up in the table, one run each" if conclusion.looked_up else "in one pair of runs"
         return f"{start}? Not confirmed: {changed} {where}, which does not show the noise"
     if change.pending:
-        left = f"{counted(change.pending, 'run')} of the round are left, and it is judged after the last"
-        return f"{start}? Not confirmed yet: {changed}; {left}"
+        return f"{start}? Not confirmed yet: {changed}; {_left(conclusion)}"
     if broken := [kept for kept in one.kept if not kept.held]:
         worse = (change.change > 0.0) == (change.metric.better is Better.LOWER)
         return f"{start}? Not recommended: {changed}, {'and' if worse else 'but'} breaks {broken_rules(broken)}"
@@ -352,6 +351,13 @@ def _sentence(one: Recommended, conclusion: RecommendationConclusion) -> str:
         verdict, remaining = ("It is worse", "") if worse else ("Not confirmed", _remaining(change, change.interval))
         return f"{start}? {verdict}: {changed}{_around(change.interval)}{remaining}"
     return f"{start}{_confirmed(one, change.interval, conclusion)}"
+
+
+def _left(conclusion: RecommendationConclusion) -> str:
+    return (
+        f"{counted(conclusion.pending, 'run')} of the round are left, and it is judged after the last: "
+        f"`{conclusion.command}` makes them"
+    )
 
 
 def _remaining(change: MetricChange, interval: tuple[float, float]) -> str:
@@ -414,6 +420,8 @@ def _pairs(conclusion: RecommendationConclusion) -> str:
 
 
 def _nothing(conclusion: RecommendationConclusion) -> str:
+    if conclusion.pending:
+        return f"Nothing to set yet for {conclusion.metric.name}: {_left(conclusion)}"
     if conclusion.followed_up:
         pairs = [one.pairs for one in conclusion.followed_up]
         each = f"{pairs[0]}" if len(set(pairs)) == 1 else f"{min(pairs)} to {max(pairs)}"

@@ -41,6 +41,7 @@ from hati.studies.recommendation.judging import (
     without_runs,
 )
 from hati.studies.schedule import failure_reasons, limit_until_first_success, tasks_without_run
+from hati.studies.screening.planning.models import RELEVANT
 
 MOST_ROUNDS = 4
 """The most rounds of confirmation."""
@@ -57,6 +58,8 @@ _CLEARLY = 0.01
 _SHORTFALL = 0.5
 _NO_ERROR_LEFT = 1e-9
 _SHORT = 12
+_SEED = 1
+"""The seed of a command without one."""
 _LARGEST_GAIN = 3
 """The first version of the rules that confirms the largest gain where no follow-up is possible, and not the first."""
 _NONE: Settings = ()
@@ -143,6 +146,8 @@ class Recommendation(Struct, frozen=True, dict=True):
             followed_up=tuple(self._followed_up(steps, found)),
             instead_of=tuple(one for one in whole if one not in recommended),
             left_out=self._left_out(steps, last, recommended, found),
+            pending=steps[-1].round.pending if steps else 0,
+            command=self._command,
         )
 
     def _steps(self, evidence: Evidence) -> Iterator[RoundStep]:
@@ -469,9 +474,10 @@ class Recommendation(Struct, frozen=True, dict=True):
         budget: str = json.loads(self.id.parameters)["budget"]
         restricted = (word for text in template_texts(self.space.template, {}) for word in ("--set", text))
         kept = (word for rule in self.keep for word in ("--keep", str(rule)))
-        return self.command.screen(
-            "--metric", self.metrics[0].name, *restricted, "--recommend", "--budget", budget, *kept
-        )
+        relevant = () if self.relevant == RELEVANT else ("--relevant", f"{100 * self.relevant:g}%")
+        seed = () if self.id.seed == _SEED else ("--seed", str(self.id.seed))
+        asked = ("--metric", self.metrics[0].name, *restricted, "--recommend", "--budget", budget)
+        return self.command.screen(*asked, *relevant, *seed, *kept)
 
     def _task(self, stage: str, configuration: Configuration, repetition: int) -> Task:
         return self.benchmark.task(self.id, stage, configuration, self.revision, repetition)

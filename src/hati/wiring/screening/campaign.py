@@ -137,7 +137,8 @@ class ScreeningCampaign(Struct, frozen=True):
     """A screening campaign that can be run, resumed or concluded; its design may not be chosen yet.
 
     ``prior`` is the screening that it repeats: it only helps to assign options to factors. ``isolated``
-    are the settings known to fail, and ``designs`` those that its interim look planned.
+    are the settings known to fail, and ``designs`` those that its interim look planned. ``limit`` is the budget of a
+    later command that continues it: the ``earlier`` runs do not count against it.
     """
 
     place: Workplace
@@ -150,6 +151,8 @@ class ScreeningCampaign(Struct, frozen=True):
     prior: Prior | None = None
     isolated: Isolated = NOTHING_ISOLATED
     designs: PlannedDesigns = ()
+    earlier: Evidence = Evidence()
+    limit: str = ""
 
     @property
     def study(self) -> AnyScreening | Pilot:
@@ -176,8 +179,9 @@ class ScreeningCampaign(Struct, frozen=True):
 
     @property
     def budget(self) -> Budget:
-        """The budget, pilot runs included."""
-        return Budget.parse(self.request.limit)
+        """The budget, pilot runs and earlier ones included."""
+        own, earlier = Budget.parse(self.limit or self.request.limit), self.earlier
+        return Budget(own.runs + len(earlier.runs), own.seconds + earlier.seconds)
 
     @property
     def pilot(self) -> Pilot:
@@ -204,6 +208,12 @@ class ScreeningCampaign(Struct, frozen=True):
     def evidence(self) -> Evidence:
         """The runs measured so far."""
         return self.place.store.evidence(self.id)
+
+    @property
+    def counted(self) -> Evidence:
+        """The runs that count against the budget of the command."""
+        before = self.earlier.known
+        return Evidence(tuple(run for run in self.evidence().runs if run.task.id not in before))
 
     @property
     def finished(self) -> bool:
@@ -391,7 +401,8 @@ def _as_stored(prepared: ScreeningCampaign) -> ScreeningCampaign:
     latest = prepared.place.store.latest(prepared.id, prepared.place.measured_on.fingerprints)
     if all(record.id.campaign < prepared.id.campaign for record in latest):
         return prepared
-    return prepare_screening(prepared.place, prepared.request, fresh=False, prior=prepared.prior)
+    stored = prepare_screening(prepared.place, prepared.request, fresh=False, prior=prepared.prior)
+    return replace(stored, earlier=prepared.earlier, limit=prepared.limit)
 
 
 def _with_rest(prepared: ScreeningCampaign, choice: AnyChoice, evidence: Evidence) -> ScreeningCampaign:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -33,15 +35,17 @@ from hati.wiring.campaigns import Campaign, campaign_of, never
 from hati.wiring.kinds.screening import ScreeningRequest
 from hati.wiring.known.screenings import screened
 from hati.wiring.screening.campaign import ScreeningCampaign, prepare_screening
-from hati.wiring.screening.stored import prepare_recalibration, study_over
-from hati.wiring.templates import space_then
+from hati.wiring.screening.stored import prepare_recalibration, resumed_screening, study_over, subject_screenings
+from hati.wiring.templates import space_then, template_of
 from hati.wiring.workplace import Workplace
 
 KEPT = 0.2
 """The fraction of the budget kept for the confirmation; of runs, at least two configurations five times."""
 _TIME_KEPT = 0.25
 _LARGER = 1.25
-"""A new screening is preferred to a known one if it has more than this multiple of the known one's runs."""
+"""A new screening is preferred to one of another revision or machine if it has more than this multiple of its runs."""
+_HALF_THE_ERROR = 4.0
+"""A new screening is preferred to one of this revision and machine if it has more than this multiple of its runs."""
 
 
 class SplitBudget(Struct, frozen=True):
@@ -94,6 +98,8 @@ def prepare_recommended(
 ) -> RecommendationCampaign | ScreeningCampaign:
     """The campaign of a recommendation if a screening is known; else, for a part of the budget, that of a screening.
 
+    A known screening that is unfinished is finished first, where the budget buys more runs than it has.
+
     Raises:
         InputError: where the request does not fit the project.
     """
@@ -101,12 +107,16 @@ def prepare_recommended(
         place.project.benchmark(request.benchmark).metric(rule.metric)
     split = split_budget(request.limit)
     screening = replace(request, budget=split.screening)
-    if not (fresh or request.recalibrate or request.detect or request.of_fraction):
-        known = _known_screening(place, screening)
-        if known is not None:
-            place.announce(known.source)
-            return prepare_recommendation(place, known, request)
     prepared = (prepare_recalibration if request.recalibrate else prepare_screening)(place, screening, fresh=fresh)
+    if not (fresh or request.recalibrate or request.detect or request.of_fraction):
+        known = _known_screening(prepared)
+        if isinstance(known, KnownScreening):
+            place.announce(
+                f"{known.source}; the budget of {request.limit} is for its follow-up and the comparison with the "
+                "default; --fresh screens again"
+            )
+            return prepare_recommendation(place, known, request)
+        prepared = known or prepared
     place.announce(
         f"{split.kept} of the budget, and the rest of the screening's part, are kept to confirm recommendations"
     )
@@ -124,28 +134,75 @@ def prepare_continued(
     return prepare_recommendation(prepared.place, _made_screening(prepared, found), request)
 
 
-def _known_screening(place: Workplace, request: ScreeningRequest) -> KnownScreening | None:
-    """The most informative screening; None without one, or if the budget buys a larger one or has begun one.
+def _known_screening(begun: ScreeningCampaign) -> KnownScreening | ScreeningCampaign | None:
+    """The screening to continue: the most informative one of this revision, else of all; unfinished, its campaign.
+
+    None without one, if the requested one is ``begun``, or if the budget buys a much larger one, which is announced.
 
     Raises:
         InputError: where the request does not fit the project.
     """
-    begun = prepare_screening(place, request, fresh=False)
+    place = begun.place
     if begun.evidence().runs and not begun.finished:
         return None
-    known = screened(place, begun.benchmark, begun.metric)
+    asked = begun.benchmark, begun.metric
+    known = screened(place, *asked, revision=place.revision) or screened(place, *asked)
     if known is None:
+        _announce_other_space(begun)
         return None
     study, _, entry = known
-    runs = place.store.evidence(study.id).runs
-    if entry.provenance.runs * _LARGER < _bought(Budget.parse(request.limit), Evidence(runs)):
+    record = next(record for record in place.store.studies() if record.id == study.id)
+    evidence, origin = place.store.evidence(study.id), entry.provenance
+    limit = Budget.parse(begun.request.limit)
+    bought, elsewhere = _bought(limit, evidence), bool(origin.revision or origin.machine)
+    planned = origin.runs if elsewhere else max(origin.runs, read_choice(record.choice or "").runs)
+    if planned * (_LARGER if elsewhere else _HALF_THE_ERROR) < bought:
+        why = "the budget buys a larger one" if elsewhere else "the budget buys one with less than half its errors"
+        place.announce(
+            f"not continued: {entry.source}, as {why}, of {bought:,.0f} runs; "
+            f"`{_continuing(begun, template_of(record), origin.runs)}` continues it"
+        )
         return None
-    study = replace(study, relevant=request.relevant)
-    spent = place.store.evidence(study.id) if study.id.family == begun.id.family else None
-    evidence = place.store.evidence(study.id)
-    choice = next(record.choice for record in place.store.studies() if record.id == study.id)
-    conclusion = with_losses(study.conclude(evidence), evidence, study.metric, isolated_of(choice))
+    if not elsewhere and len(evidence.runs) < bought and study.id != begun.id:
+        resumed = resumed_screening(begun, record, begun.request.limit)
+        if resumed is not None and resumed.left:
+            place.announce(
+                f"continues {entry.source}: {counted(resumed.left, 'run')} of its plan, which were not made, come first"
+            )
+            return resumed
+    study = replace(study, relevant=begun.request.relevant)
+    spent = evidence if study.id.family == begun.id.family else None
+    conclusion = with_losses(study.conclude(evidence), evidence, study.metric, isolated_of(record.choice))
     return KnownScreening(study, conclusion, f"important options from {entry.source}", spent)
+
+
+def _announce_other_space(begun: ScreeningCampaign) -> None:
+    """Announce the last screening of other configurations of the subject, and the command that continues it."""
+    place, spans = begun.place, begun.place.store.spans()
+    others = [
+        record
+        for record in subject_screenings(place)
+        if record.id.key in spans and json.loads(record.id.parameters)["benchmark"] == begun.benchmark.name
+    ]
+    own = list(map(str, place.project.space.template))
+    if not others or template_of(others[-1]) == own:
+        return
+    last = others[-1]
+    template = " ".join(f"--set {shlex.quote(text)}" for text in template_of(last)) or "all configurations"
+    command = _continuing(begun, template_of(last), spans[last.id.key].runs)
+    place.announce(
+        f"not continued: {last.id.key}, which is of other configurations ({template}); `{command}` continues it"
+    )
+
+
+def _continuing(begun: ScreeningCampaign, template: Sequence[str], runs: int) -> str:
+    """The command that recommends from a known screening with this template, whatever its revision is."""
+    restricted = (word for text in template for word in ("--set", text))
+    kept = (word for text in begun.request.keep for word in ("--keep", text))
+    budget = str(runs + 2 * FEWEST_PAIRS)  # with the part that is kept, a new screening would not be larger
+    return begun.place.command(begun.benchmark.name).screen(
+        "--metric", begun.metric.name, *restricted, "--recommend", "--budget", budget, *kept
+    )
 
 
 def _made_screening(prepared: ScreeningCampaign, conclusion: ScreeningConclusion) -> KnownScreening:
@@ -159,7 +216,7 @@ def _made_screening(prepared: ScreeningCampaign, conclusion: ScreeningConclusion
         raise MeasurementError("there is no design yet, and nothing to recommend", fix="give a larger budget")
     made = replace(prepared, choice=read_choice(record.choice), isolated=isolated_of(record.choice))
     study = made.designed(read_choice(record.choice))
-    return KnownScreening(study, conclusion, "", prepared.evidence())
+    return KnownScreening(study, conclusion, "", prepared.counted)
 
 
 def prepare_recommendation(
@@ -181,6 +238,7 @@ def prepare_recommendation(
     )
     budget = Budget.parse(request.limit)
     left = budget if known.spent is None else budget.left(known.spent)
+    first = _unfinished(place, known, request, first) or first
     choices = {
         record.id: record.choice
         for record in place.store.latest(first, place.measured_on.fingerprints)
@@ -211,6 +269,22 @@ def prepare_recommendation(
         )
 
     return campaign_of(place, first, prepared, never, fresh=False)
+
+
+def _unfinished(place: Workplace, known: KnownScreening, request: ScreeningRequest, asked: StudyId) -> StudyId | None:
+    """The last recommendation that differs from this one in its budget alone and has runs left; else None."""
+    wanted = {**json.loads(asked.parameters), "budget": ""}
+    machines = {asked.machine, *place.measured_on.fingerprints}
+    for record in reversed(place.store.studies()):
+        own = record.id
+        if (own.kind, own.seed) != (asked.kind, asked.seed) or own.machine not in machines or not record.choice:
+            continue
+        if {**json.loads(own.parameters), "budget": ""} == wanted:
+            study = _study(place, known, own, RecommendationPlan.from_json(record.choice), request)
+            evidence = place.store.evidence(own)
+            begun = own.family != asked.family and evidence.seconds < study.wanted.seconds
+            return own if begun and study.plan(evidence) else None
+    return None
 
 
 def _described(place: Workplace, study: Recommendation) -> str:

@@ -92,7 +92,7 @@ def stored_screening(
     make = f"make one by `hati screen`{of_tables(place)}"
     if key:
         return _study_of(place, study_named(_screenings(place), key, make), metric, relevant)
-    records, own = _own_screenings(place), list(map(str, place.project.space.template))
+    records, own = subject_screenings(place), list(map(str, place.project.space.template))
     chosen = [record for record in records if template_of(record) == own]
     if not chosen:
         known = ", ".join(map(_described, records))
@@ -106,7 +106,7 @@ def screening_key(place: Workplace, key: str | None) -> str | None:
     Any template counts. None without a screening, or if the study is neither.
     """
     if key is None:
-        return next((record.id.key for record in reversed(_own_screenings(place))), None)
+        return next((record.id.key for record in reversed(subject_screenings(place))), None)
     record = record_of(place, key)
     if record.id.kind == "recommendation":
         return str(json.loads(record.id.parameters)["screening"])
@@ -126,7 +126,7 @@ def _screenings(place: Workplace) -> list[StudyRecord]:
     return [record for record in place.store.studies() if record.id.kind == "screening" and record.choice]
 
 
-def _own_screenings(place: Workplace) -> list[StudyRecord]:
+def subject_screenings(place: Workplace) -> list[StudyRecord]:
     """The screenings of the project's subject; without one, those of its options, which had another name."""
     known = [(record, json.loads(record.id.parameters)) for record in _screenings(place)]
     options = list(place.project.space.names)
@@ -228,6 +228,26 @@ def prepare_recalibration(place: Workplace, request: ScreeningRequest, *, fresh:
         if begun.id.family == record.id.family and not begun.finished:
             return begun
     return prepare_screening(place, request, fresh=fresh, prior=_prior(place, record, metric, request.relevant))
+
+
+def resumed_screening(asked: ScreeningCampaign, record: StudyRecord, limit: str) -> ScreeningCampaign | None:
+    """The campaign of a stored screening, with ``limit`` for its further runs; None if its design was asked for."""
+    parameters = json.loads(record.id.parameters)
+    if parameters.keys() & {"planned_for", "fraction", "recalibrates"}:
+        return None
+    request = replace(
+        asked.request, budget=parameters["budget"], seed=record.id.seed, alpha=parameters.get("alpha", ALPHA)
+    )
+    return replace(
+        asked,
+        request=request,
+        id=record.id,
+        choice=read_choice(record.choice or ""),
+        isolated=isolated_of(record.choice),
+        designs=designs_of(record.choice),
+        earlier=asked.place.store.evidence(record.id),
+        limit=limit,
+    )
 
 
 def changes_of(prepared: ScreeningCampaign, found: ScreeningConclusion) -> EffectChanges | None:
