@@ -186,7 +186,7 @@ def test_before_a_run_nothing_is_said_of_predictions() -> None:
 
 def test_a_table_without_effects_says_that_none_is_important() -> None:
     found = confirming("nested", screened("nested", 40, 0.0, np.random.default_rng(1))).conclude(Evidence())
-    assert validation_tables(found)[-1].notes == ()
+    assert not any("No effect" in note for note in validation_tables(found)[-1].notes)
     [table] = validation_tables(replace(found, effects=(), assumptions=()))
     assert (table.rows, table.notes) == ((), ("No effect is important, by the screening or by all runs.",))
 
@@ -394,9 +394,19 @@ def test_an_effect_of_quite_another_size_is_found_but_not_confirmed(margin: floa
     )
     of_p = next(a for a in other.assumptions if a.effect == ("p",))
     assert of_p.result is Result.UNDECIDED
-    assert f"found, but {start.reported(ScreenedSize(63.0 * sizes[PQ[0]], margin))} by the screening" in of_p.detail
+    assert f"shown, but {start.reported(ScreenedSize(63.0 * sizes[PQ[0]], margin))} by the screening" in of_p.detail
     assert f"by all runs {start.sized(EffectContrast(sizes[PQ[0]], None, None))} (" in of_p.detail
     assert ("no standard error" in of_p.detail) is unsure
+    assert (of_p.statement, of_p.differs) == (
+        "p has a relevant effect, of the sign and size that the screening reported",
+        "size",
+    )
+    assert "1 undecided (p: shown, of another size)" in validation_answer(other)
+    [table] = validation_tables(other)
+    assert [row[2] for row in table.rows if str(row[0]).startswith("p=")] == ["shown, of another size"]
+    assert "p-values are corrected" in table.notes[0]
+    opposite = grid_confirmed(of_grid(place, replace(start, sizes=(ScreenedSize(-sizes[PQ[0]], margin), *right[1:]))))
+    assert next(a.differs for a in opposite.assumptions if a.effect == ("p",)) == "sign"
     assert validation_answer(other).endswith(
         "; how many runs would decide is not known, "
         "because the screening has another size of p, which further runs do not change"

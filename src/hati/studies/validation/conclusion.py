@@ -129,13 +129,15 @@ class FollowUpRound(Struct, frozen=True):
 class Assumption(Struct, frozen=True):
     """An assumption of a screening, its result, and the evidence in words.
 
-    ``effect`` is the important effect of the screening to which it refers, if any.
+    ``effect`` is the important effect of the screening to which it refers, if any; ``differs`` names what alone is in
+    doubt about an effect that is shown, such as its size.
     """
 
     statement: str
     result: Result
     detail: str
     effect: Options | None = None
+    differs: str = ""
 
 
 class RunsNeeded(Struct, frozen=True):
@@ -166,6 +168,7 @@ class ValidationConclusion(Struct, frozen=True):
     which took ``seconds``. ``bound`` is the odds at which a model is given up, ``gamma`` the size of coefficients in
     standard deviations of a run. ``models``, ``bound`` and ``gamma`` are given only if models were discriminated,
     ``prediction`` only if effects were confirmed. ``needed`` is the number of runs that would decide what is undecided.
+    ``compared`` has the settings between which effects of single options are, in words, as far as they are known.
     """
 
     study: str
@@ -193,6 +196,7 @@ class ValidationConclusion(Struct, frozen=True):
     warnings: tuple[str, ...]
     prediction: PredictionCheck | None = None
     needed: RunsNeeded = NONE_NEEDED
+    compared: tuple[tuple[Options, str], ...] = ()
 
     @property
     def runs_needed(self) -> int | None:

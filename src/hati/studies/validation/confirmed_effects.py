@@ -94,6 +94,7 @@ def _explained(fit: ModelFit, columns: FloatArray, term: Term) -> tuple[float, i
 
 
 _ALIKE = 2.0
+_TWO_LEVEL = 2
 
 
 class Doubt(Enum):
@@ -137,7 +138,8 @@ class ConfirmedEffect(Struct, frozen=True):
 
     ``critical`` is the p-value of a single test below which it would be significant, ``detectable`` the size that is
     significant with 80 % power, if the runs determine it; ``claim`` is None if the screening did not claim the
-    effect. A ``confounded`` effect may be drift over the order of runs: it is not important.
+    effect. A ``confounded`` effect may be drift over the order of runs: it is not important. ``ends`` are the places of
+    the settings between which a single option's effect is; None for interactions.
     """
 
     term: Term
@@ -148,6 +150,7 @@ class ConfirmedEffect(Struct, frozen=True):
     important: bool
     claim: TestedClaim | None
     confounded: bool = False
+    ends: tuple[int, int] | None = None
 
     def by_drift(self) -> ConfirmedEffect:
         """The same effect, confounded: drift may have caused or hidden it, and a claim about it is undecided."""
@@ -218,8 +221,18 @@ def confirmed_effects(
         *runs.confounded({term: terms.columns[term] for term in reported}),
         *new.confounded({term: terms.columns[term][len(before) :] for term in claimed}),
     }
+    found = [replace(effect, ends=_ends(fit, effect.term)) for effect in found]
     found = [effect.by_drift() if effect.term in confounded else effect for effect in found]
     return tuple(sorted(found, key=lambda effect: -abs(effect.contrast.estimate)))
+
+
+def _ends(fit: ModelFit, term: Term) -> tuple[int, int] | None:
+    """The first and the second setting of an option; of several those with the lowest and the highest mean."""
+    if len(term) > 1:
+        return None
+    means = fit.settings(term[0])
+    ordered = sorted(means, key=lambda place: means[place].estimate) if len(means) > _TWO_LEVEL else sorted(means)
+    return (ordered[0], ordered[-1]) if len(ordered) > 1 else None
 
 
 def _claim(

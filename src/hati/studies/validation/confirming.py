@@ -5,13 +5,13 @@ The screening's assumptions are tested, too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hati.core import Evidence, FloatArray, InputError, Plan, Task, generator, replace
+from hati.core import Evidence, FloatArray, InputError, Plan, Task, generator, replace, setting_text
 from hati.core.wording import listed
 from hati.design.coding import Candidates, Levels, Model, candidates, from_levels
 from hati.design.information import Identified, identified
@@ -27,6 +27,7 @@ from hati.studies.validation.conclusion import (
     Assumption,
     FollowUpRound,
     Mode,
+    Options,
     PredictionCheck,
     Result,
     RunsNeeded,
@@ -116,9 +117,8 @@ def _predicted(found: PredictionCheck) -> Assumption:
         few = f"{found.runs} of {found.random} could be predicted: too few" if found.random else "none is left to run"
         return Assumption(statement, Result.UNDECIDED, few)
     errors = (
-        f"{found.runs} of {found.random} predicted with a median error of {percent(found.median, 2)}, "
-        f"the largest {percent(found.largest, 2)}; mean square {found.ratio:.2g} times what is expected "
-        f"(p = {found.p_value:.2g})"
+        f"errors in {found.runs} of {found.random}: median {percent(found.median, 2)}, largest {percent(found.largest, 2)}, "
+        f"mean square {found.ratio:.2g} times what is expected (p = {found.p_value:.2g})"
     )
     if found.p_value <= ALPHA:
         return Assumption(statement, Result.REFUTED, f"{errors}: something else is active, or the model bends")
@@ -138,7 +138,7 @@ def _of_important(
     word: _Word,
     screened: Screened,
 ) -> Assumption:
-    statement = f"the effect of {word(term)} is important"
+    statement = f"{word(term)} has a relevant effect, of the sign and size that the screening reported"
     options = tuple(names[option] for option in term)
     if term not in known.terms:
         same = [effect for effect in found if effect.important and effect.term in _within(term, known)]
@@ -150,7 +150,15 @@ def _of_important(
     seen = f"by all runs {changed}, p = {effect.p_value:.2g}"
     result = effect.result or Result.UNDECIDED
     why = "" if effect.claim is None else _why(effect.claim, screened)
-    return Assumption(statement, result, seen + why, options)
+    differs = _differs(effect, effect.claim) if effect.claim else ""
+    return Assumption(statement, result, seen + why, options, differs)
+
+
+def _differs(effect: ConfirmedEffect, claim: TestedClaim) -> str:
+    """What alone is in doubt about an effect that is shown: its sign or its size; empty if more is, or nothing."""
+    if claim.doubts != (Doubt.SIZE,):
+        return ""
+    return "sign" if claim.size.estimate * effect.contrast.estimate < 0.0 else "size"
 
 
 def _why(claim: TestedClaim, screened: Screened) -> str:
@@ -168,6 +176,8 @@ def _why(claim: TestedClaim, screened: Screened) -> str:
         return words + (
             f"; the new runs show {new_runs.df} of its {new_runs.of} degrees of freedom" if new_runs.of > 1 else ""
         )
+    if claim.doubts == (Doubt.SIZE,):
+        return f"; shown, but {screened.reported(size)} by the screening{unsure}"
     reasons = {
         Doubt.SIZE: f"{screened.reported(size)} by the screening{unsure}",
         Doubt.FEW_COLUMNS: f"the new runs hold only {new_runs.df} of its {new_runs.of} degrees of freedom"
@@ -352,7 +362,7 @@ class Confirming(ValidationBase, frozen=True, dict=True):
             wanted=self.order,
         )
         settled = all(a.result is not Result.UNDECIDED for a in judged)
-        return self.conclusion(
+        concluded = self.conclusion(
             evidence,
             mode=Mode.CONFIRM,
             order=self._order,
@@ -365,6 +375,13 @@ class Confirming(ValidationBase, frozen=True, dict=True):
             prediction=prediction,
             needed=NONE_NEEDED if settled else self._needed(found, len(before), len(runs)),
         )
+        return replace(concluded, compared=tuple(self._compared(found)))
+
+    def _compared(self, found: Sequence[ConfirmedEffect]) -> Iterator[tuple[Options, str]]:
+        for effect in (each for each in found if each.ends is not None):
+            settings = self.space.options[effect.term[0]].settings
+            low, high = (setting_text(settings[place]) for place in effect.ends or ())
+            yield self.named(effect.term), f"{low} to {high}"
 
     def _needed(self, found: Sequence[ConfirmedEffect], before: int, runs: int) -> RunsNeeded:
         """The approximate number of new runs that would decide on all undecided claims.

@@ -137,12 +137,13 @@ def _predicted(conclusion: ValidationConclusion) -> tuple[tuple[str, str], ...]:
     found = conclusion.prediction
     if found is None or found.median is None or found.largest is None:
         return ()
+    refuted = found.p_value is not None and found.p_value <= SIGNIFICANT
     text = (
-        f"{found.runs} of {found.random} random configurations{of_share(found.share)}, "
-        f"with a median error of {percent(found.median, 2)}, the largest {percent(found.largest, 2)}; "
-        f"noise from {found.noise}"
+        f"{'refuted' if refuted else 'not refuted'}: errors of the predictions, median {percent(found.median, 2)}, "
+        f"largest {percent(found.largest, 2)}, in {found.runs} of {found.random} random "
+        f"configurations{of_share(found.share)}; noise from {found.noise}"
     )
-    return (("predicted", text),)
+    return (("predictions", text),)
 
 
 def _answer_of_confirmation(conclusion: ValidationConclusion) -> str:
@@ -155,11 +156,21 @@ def _answer_of_confirmation(conclusion: ValidationConclusion) -> str:
         holds += f" for random ones{of_share(found.share)}" if found.share < 1.0 else ""
     claims = [effect for effect in conclusion.effects if effect.result is not None]
     counts = Counter(effect.result for effect in claims)
-    said = [f"{counts[result]} {result.value}" for result in Result if counts[result]]
+    said = [f"{counts[result]} {result.value}{_only(conclusion, result)}" for result in Result if counts[result]]
     many = "1 important effect" if len(claims) == 1 else f"{len(claims)} important effects"
     claimed = f"of {many} {', '.join(said)}" if claims else "no important effect to confirm"
     new = tuple(effect.options for effect in conclusion.effects if effect.important and not effect.screened)
     return f"{conclusion.outcome.value}: {holds}; {claimed}" + (f"; new: {effects_text(new)}" if new else "")
+
+
+def _only(conclusion: ValidationConclusion, result: Result) -> str:
+    """Of which shown effects the sign or the size alone is in doubt, in parentheses; empty without any."""
+    alike = [a for a in conclusion.assumptions if a.result is result and a.differs and a.effect]
+    return f" ({', '.join(f'{_word(a.effect)}: shown, of another {a.differs}' for a in alike)})" if alike else ""
+
+
+def _word(effect: tuple[str, ...] | None) -> str:
+    return ":".join(effect or ())
 
 
 def _asked(conclusion: ValidationConclusion) -> str:
@@ -217,21 +228,31 @@ def _effects_table(conclusion: ValidationConclusion) -> Table:
     if any(effect.sum_of_squares is not None for effect in conclusion.effects):
         return _estimated_table(conclusion)
     shown = [effect for effect in conclusion.effects if effect.important or effect.screened]
-    rows = (*(_row(effect) for effect in shown), *_unsized(conclusion))
+    rows = (*(_row(effect, conclusion) for effect in shown), *_unsized(conclusion))
     return Table(
         f"Effects on {conclusion.metric.name}",
         (Column("effect of"), Column("change", "%", Align.RIGHT), Column("verdict")),
         rows,
-        () if rows else ("No effect is important, by the screening or by all runs.",),
+        (_CHANGES,) if rows else ("No effect is important, by the screening or by all runs.",),
     )
 
 
-def _row(effect: ValidatedEffect) -> tuple[str | Shown, ...]:
+_CHANGES = (
+    "Changes are from the first setting to the second; of options with more, from the lowest mean to the highest. "
+    "Intervals are 95 %, for each effect individually; p-values are corrected for all effects that are tested together."
+)
+
+
+def _row(effect: ValidatedEffect, conclusion: ValidationConclusion) -> tuple[str | Shown, ...]:
     verdicts = {(True, True): "confirmed", (False, True): "new", (True, False): "in some models"}
     known = (effect.screened, effect.in_all and effect.important)
     verdict = effect.result.value if effect.result is not None else verdicts.get(known, "not shown")
+    differs = next((a.differs for a in conclusion.assumptions if a.effect == effect.options), "")
+    verdict = f"shown, of another {differs}" if differs else verdict
     relative = math.inf if effect.relative is None else effect.relative
-    return ":".join(effect.options), Shown(change_number(relative), 100 * relative), verdict
+    settings = dict(conclusion.compared).get(effect.options)
+    name = f"{_word(effect.options)}={settings}" if settings else _word(effect.options)
+    return name, Shown(change_number(relative), 100 * relative), verdict
 
 
 def _estimated_table(conclusion: ValidationConclusion) -> Table:
@@ -248,14 +269,14 @@ def _estimated_table(conclusion: ValidationConclusion) -> Table:
     )
     rows = []
     for effect in shown:
-        name, change, verdict = _row(effect)
+        name, change, verdict = _row(effect, conclusion)
         squares = effect.sum_of_squares or 0.0
         rows.append((name, Shown(f"{squares:.3g}", squares), change, verdict, _aliases(effect)))
     return Table(
         f"Effects on {conclusion.metric.name}",
         columns,
         (*rows, *((name, Shown("-", None), change, verdict, "-") for name, change, verdict in _unsized(conclusion))),
-        (f"{counted(more, 'effect')} that explain less are not listed.",) if more else (),
+        (*((f"{counted(more, 'effect')} that explain less are not listed.",) if more else ()), _CHANGES),
     )
 
 
