@@ -184,8 +184,10 @@ def test_a_design_in_a_line(whole: ScreeningConclusion, design: DesignSummary, t
 def test_space_and_runs_in_a_line(whole: ScreeningConclusion) -> None:
     assert space_size(whole) == "14 options, 16,384 configurations"
     assert run_summary(whole) == "96 done, 0 failed, 2 min 5 s in all"
-    with_pilots = replace(whole, campaign=RunCounts(98, 7))
-    assert run_summary(with_pilots) == "96 done, 0 failed of the design; 98 done, 7 failed, 2 min 5 s in all"
+    with_pilots = replace(whole, campaign=RunCounts(98, 7, (("pilot runs", 9), ("of the design", 96))))
+    assert run_summary(with_pilots) == (
+        "98 done, 7 failed (9 pilot runs, 96 of the design), 2 min 5 s in all; 96 values in the analysis"
+    )
 
 
 def test_important_effects_come_first_and_the_rest_is_counted(whole: ScreeningConclusion) -> None:

@@ -24,6 +24,7 @@ from hati.studies.screening import (
 from hati.studies.screening.changes import EffectContrast
 from hati.studies.screening.follow_up import Claim, FollowUp
 from hati.studies.screening.support import suspects_table
+from hati.studies.screening.words import run_summary
 from hati.testing import FakeEngine, MemoryStore
 
 Off = Callable[[Task], float]
@@ -91,6 +92,11 @@ def test_a_suspect_flip_is_repeated_twice_in_the_place_of_those_held_back_and_it
     assert (flips_of_a(found).flips, flips_of_a(found).verdict, found.robust) == (4, FlipVerdict.CONFIRMED, None)
     assert found.points[suspect.order].value == suspect.used
     assert (found.done, found.failed) == (62, 0)
+    assert dict(found.all_runs.purposes) == {"of the design": 54, "of flips": 8, "repeats of suspect runs": 2}
+    assert run_summary(found).startswith(
+        "64 done, 0 failed (54 of the design, 8 of flips, 2 repeats of suspect runs), "
+    )
+    assert run_summary(found).endswith(" in all; 62 values in the analysis")
 
 
 def test_without_a_suspect_flip_those_held_back_are_made() -> None:

@@ -6,7 +6,7 @@ import math
 
 from simulated_subject import BENCHMARK, LATENCY, measure, multiplying, screening, space
 
-from hati.core import Budget, Evidence, Plan, Run, StudyId, Task, generator
+from hati.core import Budget, Evidence, Plan, Run, StudyId, Task, generator, replace
 from hati.studies.screening import (
     ModelChoice,
     ModelScreening,
@@ -16,6 +16,9 @@ from hati.studies.screening import (
     choose_followed,
     read_choice,
 )
+from hati.studies.screening.conclusion import FollowUpSummary
+from hati.studies.screening.model_conclusion import follow_up_warnings
+from hati.studies.screening.warnings import Remedies
 from hati.testing import FakeEngine
 from hati.wiring.screening.campaign import with_budget
 from hati.wiring.screening.promises import Goal, correcting, planned, promise_by_pilot
@@ -62,6 +65,17 @@ def test_a_budget_that_is_spent_is_named_in_the_warning_of_runs_that_were_not_ma
     assert warning("30").endswith("not made; the budget of 30 is spent, and a larger --budget makes more")
     assert warning("32").endswith("else run the same command again")
     assert warning("9h").endswith("else run the same command again")
+
+
+def test_flips_that_the_budget_ended_are_named_with_it() -> None:
+    study, choice = screening(6, 32), choose_design(space(10), 64, generator(1, "design"))
+    assert isinstance(choice, ModelChoice)
+    found = study.conclude(measure(study, multiplying({"a": 0.5})))
+    ended = replace(found, follow_up=FollowUpSummary(20, 6))
+    spent = Remedies(flips="the budget of 70 is spent, and a larger --budget makes more")
+    (said,) = follow_up_warnings(ended, choice, 16, spent)
+    assert said.startswith("flips ended after 6 of 20 runs: the budget of 70 is spent")
+    assert not list(follow_up_warnings(replace(found, follow_up=FollowUpSummary(20, 20)), choice, 16, spent))
 
 
 def test_a_design_for_an_effect_to_find_has_a_look_and_knows_its_budget() -> None:

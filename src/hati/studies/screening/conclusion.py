@@ -387,10 +387,14 @@ class Dispersion(Struct, frozen=True):
 
 
 class RunCounts(Struct, frozen=True):
-    """How many runs yielded a value of the metric, and how many did not."""
+    """How many runs yielded a value of the metric, and how many did not.
+
+    ``purposes`` has the number of all of them for each purpose, in words.
+    """
 
     done: int
     failed: int
+    purposes: tuple[tuple[str, int], ...] = ()
 
     @classmethod
     def of(cls, evidence: Evidence, metric: Metric) -> RunCounts:

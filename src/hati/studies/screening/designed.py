@@ -11,7 +11,7 @@ from hati.studies.screening.changes import Readable
 from hati.studies.screening.conclusion import RunCounts, ScreeningConclusion
 from hati.studies.screening.planning.models import ALPHA, RELEVANT
 from hati.studies.screening.population import ValidPopulation
-from hati.studies.screening.reruns import Reruns
+from hati.studies.screening.reruns import Reruns, purposes
 from hati.studies.screening.runs import Units
 from hati.studies.screening.screening_model import ShownEffects, conditional_effects, dominating_option
 from hati.studies.screening.warnings import OF_PROGRAMS, Remedies
@@ -69,7 +69,7 @@ class DesignedScreening(Struct, Generic[C], frozen=True, dict=True):
         shown = ShownEffects(self.space, population, units, readable, self.relevant, effects, ranking, judged)
         return replace(
             conclusion,
-            campaign=RunCounts.of(evidence, self.metric),
+            campaign=replace(RunCounts.of(evidence, self.metric), purposes=purposes(evidence)),
             conditional_effects=conditional_effects(shown),
             dominating=dominating_option(shown),
         )

@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import Evidence, FloatArray, Run, generator, replace
-from hati.core.wording import listed
+from hati.core.wording import counted, listed
 from hati.design import Levels, levels
 from hati.design.information import Ties
 from hati.document.document import percent
@@ -113,6 +113,9 @@ def follow_up_warnings(
             f"the flips of {names} ended early: {ATTEMPTS} pairs in a row failed, or no valid pair was found; "
             "`hati runs` shows why runs failed"
         )
+    if remedies.flips and conclusion.follow_up and conclusion.follow_up.done < conclusion.follow_up.planned:
+        made, planned = conclusion.follow_up.done, conclusion.follow_up.planned
+        yield f"flips ended after {made} of {counted(planned, 'run')}: {remedies.flips}"
     whole = choice.configurations >= conclusion.configurations
     if choice.follow_up or whole or not remedies.rest or not conclusion.important:
         return

@@ -15,6 +15,8 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import (
+    ISOLATION_STAGE,
+    PILOT_STAGE,
     Benchmark,
     Configuration,
     Evidence,
@@ -306,6 +308,18 @@ def flip_stage(option: str) -> str:
 def is_flip(task: Task) -> bool:
     """Whether a task is a run of a flip."""
     return task.stage.startswith(f"{FLIP_STAGE} ")
+
+
+def purposes(evidence: Evidence) -> tuple[tuple[str, int], ...]:
+    """The number of runs for each purpose, in words; they add up to all runs."""
+    return tuple(Counter(_purpose(run.task) for run in evidence.runs).items())
+
+
+def _purpose(task: Task) -> str:
+    if is_rerun(task):
+        return "repeats of suspect runs"
+    known = {DESIGN: "of the design", PILOT_STAGE: "pilot runs", ISOLATION_STAGE: "to trace failures"}
+    return "of flips" if is_flip(task) else known.get(task.stage, task.stage)
 
 
 def is_of_flip(task: Task) -> bool:

@@ -35,7 +35,8 @@ class Remedies(Struct, frozen=True):
     is the number of available runs. ``failures`` says where to see failed runs, ``fix_setting`` how to handle a setting
     with which all fail, ``lost`` how to estimate an effect that was lost, ``more`` what four times the runs do against
     noise, ``unmodelled`` what they do against effects that a model lacks, ``unmade`` how to have the planned runs
-    that were not made, and ``rest`` how to keep values from drifting: if it is empty, runs have no order in time.
+    that were not made, ``flips`` why flips were not made, and ``rest`` how to keep values from drifting: if it is
+    empty, runs have no order in time.
     """
 
     repeated_from: int | None = None
@@ -46,6 +47,7 @@ class Remedies(Struct, frozen=True):
     more: str = "four times as many runs, or longer ones, halve that"
     unmodelled: str = "four times as many runs halve that, longer ones do not"
     unmade: str = "if the budget is spent, give a larger one, else run the same command again"
+    flips: str = ""
     rest: str = "run fewer other programs on the machine"
 
     def against_noise(self, runs: int) -> str:

@@ -362,12 +362,17 @@ def machines_summary(conclusion: ScreeningConclusion) -> str:
 
 
 def run_summary(conclusion: ScreeningConclusion) -> str:
-    """``96 done, 0 failed, 2 min 5 s in all``; if runs outside the design failed too, its runs and all runs."""
+    """``96 done, 0 failed, 2 min 5 s in all``; else all runs, by their purpose, and how many values are analysed.
+
+    A run that is repeated has one value, the median.
+    """
     made, time = conclusion.all_runs, duration(conclusion.seconds)
-    own = f"{conclusion.done:,} done, {conclusion.failed:,} failed"
-    if made.failed == conclusion.failed:
+    own = f"{made.done:,} done, {made.failed:,} failed"
+    if made.done == conclusion.done and made.failed == conclusion.failed and len(made.purposes) <= 1:
         return f"{own}, {time} in all"
-    return f"{own} of the design; {made.done:,} done, {made.failed:,} failed, {time} in all"
+    purposes = ", ".join(f"{count:,} {purpose}" for purpose, count in made.purposes)
+    listed_by = f" ({purposes})" if purposes else ""
+    return f"{own}{listed_by}, {time} in all; {conclusion.done:,} values in the analysis"
 
 
 def settings_summary(conclusion: ScreeningConclusion, most: int = 24) -> str:

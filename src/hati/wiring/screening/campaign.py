@@ -335,7 +335,7 @@ def with_budget(study: AnyScreening, limit: str, evidence: Evidence) -> AnyScree
     if not left or left.within(Budget.parse(limit).left(evidence)):
         return study
     unmade = f"the budget of {limit} is spent, and a larger --budget makes more"
-    return replace(study, remedies=replace(study.remedies, unmade=unmade))
+    return replace(study, remedies=replace(study.remedies, unmade=unmade, flips=unmade))
 
 
 def prepare_screening(
