@@ -18,8 +18,9 @@ from hati.studies.probe import Conditions, shown_disturbances, unfit_warning
 
 def test_settings_and_stolen_time_are_read(tmp_path: Path) -> None:
     found = read_conditions(machine_root(tmp_path))
-    assert found == Conditions("powersave", True, "intel_pstate/no_turbo", True, True, "tsc", "", None, 0.1)
-    assert read_conditions(tmp_path / "nothing") == Conditions()
+    own = tuple(sorted(os.sched_getaffinity(0)))
+    assert found == Conditions("powersave", True, "intel_pstate/no_turbo", True, True, "tsc", "", None, 0.1, own)
+    assert read_conditions(tmp_path / "nothing") == Conditions(cpus=own)
 
 
 def test_the_line_has_each_disturbance_and_each_command_once(tmp_path: Path) -> None:

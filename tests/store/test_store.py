@@ -189,6 +189,12 @@ def test_reading_needs_a_store(tmp_path: Path) -> None:
         read_store(str(tmp_path / "none.sqlite"))
 
 
+def test_an_empty_file_is_called_empty(tmp_path: Path) -> None:
+    (tmp_path / "empty.sqlite").touch()
+    with pytest.raises(InputError, match=r"the file .*/empty\.sqlite is empty"):
+        read_store(str(tmp_path / "empty.sqlite"))
+
+
 def test_a_full_database_keeps_what_it_has_and_says_so(tmp_path: Path) -> None:
     file = tmp_path / "s.sqlite"
     store, study = open_store(str(file)), a_study()

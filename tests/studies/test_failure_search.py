@@ -13,6 +13,7 @@ from hati.campaign import campaign
 from hati.core import Budget, Configuration, Evidence, MeasurementError, Outcome, Run, Setting, Task, generator, replace
 from hati.space import Option, Space, UsageDistribution, enumerate_configurations, parse_formula
 from hati.studies.failure_search import CombinationVerdict, FailureConclusion, FailureSearch, failure_search_id
+from hati.studies.failure_search.document import failures_document
 from hati.testing import FakeEngine, MemoryStore
 
 Fails = Callable[[Task], bool]
@@ -222,3 +223,7 @@ def test_messages_that_differ_only_in_numbers_are_one() -> None:
     found = campaign(study, FakeEngine(measure), store, Budget(runs=500))
     [message] = found.failures
     assert message.endswith(f"MiB are required ({found.failed} runs)")
+    (combination,) = found.combinations
+    (table,) = (each for each in failures_document(found).tables if each.title == "Settings that fail together")
+    assert table.notes[0] == f"First failure of {combination.text}: {combination.message}."
+    assert combination.message not in {cell for row in table.rows for cell in row}

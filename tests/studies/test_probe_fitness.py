@@ -34,7 +34,7 @@ def repeated(times: np.ndarray) -> tuple[Property, ...]:
 NAMED = {DisturbanceKind.NEIGHBOUR, DisturbanceKind.BURST, DisturbanceKind.QUOTA}
 
 
-def found(rng: np.random.Generator, gaps, limit=None, neighbours=()) -> tuple[Disturbance, ...]:
+def found(rng: np.random.Generator, gaps, limit=None, neighbours=(), cpus=(0, 1, 2)) -> tuple[Disturbance, ...]:
     """What is named for these gaps of a CPU in 2 s, with the ticks and a few long interruptions of any machine."""
     starts, lengths, unused = gaps
     own = np.concatenate([starts, rng.uniform(0, 2000, 3)]), np.concatenate([lengths, rng.uniform(0.2, 3, 3)])
@@ -47,7 +47,7 @@ def found(rng: np.random.Generator, gaps, limit=None, neighbours=()) -> tuple[Di
         Probed("noise.gaps", "", "1", properties=interruptions(raw), neighbours=tuple(neighbours)),
         Probed("noise.repetition", "", "1", properties=repeated(times)),
     )
-    return fitness(ProbeConclusion("m", "f", probed), Conditions(randomised=True)).disturbances
+    return fitness(ProbeConclusion("m", "f", probed), Conditions(randomised=True, cpus=cpus)).disturbances
 
 
 def first(disturbances: tuple[Disturbance, ...]) -> DisturbanceKind | None:
@@ -64,7 +64,14 @@ def test_a_busy_neighbour_is_named_first() -> None:
         )
         assert first(named) is DisturbanceKind.NEIGHBOUR
         assert "busy (process 17" in named[0].evidence
-        assert named[0].command == "taskset -cp OTHER_CPUS 17"
+        assert named[0].command == "taskset -cp 1,2 17"
+
+
+def test_a_neighbour_on_the_only_cpu_is_stopped() -> None:
+    starts = np.arange(0.0, 2000.0, 8.0)
+    gaps = (starts, np.full(starts.size, 4.0), 0.0)
+    named = found(np.random.default_rng(1), gaps, neighbours=[Neighbour("busy", 17, 0, 0.5)], cpus=(0,))
+    assert named[0].command == "kill -STOP 17"
 
 
 def test_a_burst_of_ten_a_second_is_named_first() -> None:

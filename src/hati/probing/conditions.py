@@ -42,6 +42,7 @@ def read_conditions(root: Path | None = None) -> Conditions:
         quota_file=quota_file,
         quota=quota,
         stolen=_stolen(read("/proc/stat")),
+        cpus=tuple(sorted(os.sched_getaffinity(0))),
     )
 
 

@@ -43,8 +43,10 @@ def read_store(place: str) -> SqlStore:
     """
     found = find_store(place)
     if found is None:
-        name = database(place).name
-        raise InputError(f"there is no store {name}", fix="measure something first, or name one by --store")
+        where = database(place)
+        empty = isinstance(where, Sqlite) and not where.missing()
+        problem = f"the file {where.name} is empty" if empty else f"there is no store {where.name}"
+        raise InputError(problem, fix="measure something first, or name one by --store")
     return found
 
 

@@ -150,7 +150,7 @@ def _combinations(found: tuple[FailingCombination, ...]) -> Table:
     columns = (
         Column("settings"),
         *((Column("usage", "%", _RIGHT),) if used else ()),
-        *columns_of("verdict | > failed | > configurations", "> failed without one | > p | first failure"),
+        *columns_of("verdict | > failed | > configurations", "> failed without one | > p"),
     )
     rows = tuple(
         (
@@ -161,11 +161,11 @@ def _combinations(found: tuple[FailingCombination, ...]) -> Table:
             each.configurations,
             Shown(f"{each.near_failed} of {each.near_runs}", each.near_failed),
             Shown(f"{each.p_value:.2g}", each.p_value),
-            each.message,
         )
         for each in found
     )
     notes = (
+        *(f"First failure of {each.text}: {each.message}." for each in found if each.message),
         "failed: runs with all of the settings, in that number of configurations; failed without one: runs with all "
         "but one of them. p: Fisher's exact test that both fail equally often.",
         "Runs with another combination of this table are left out.",

@@ -41,7 +41,7 @@ class Conditions(Struct, frozen=True):
 
     ``turbo_file`` is the file that sets turbo, below ``/sys/devices/system/cpu``; ``quota_file`` holds this process's
     quota of ``quota`` cores (None: no limit). ``stolen`` is the fraction of the requested CPU time that the hypervisor
-    gave to others since the machine's start.
+    gave to others since the machine's start. ``cpus`` are those that processes may use.
     """
 
     governor: str = ""
@@ -53,6 +53,7 @@ class Conditions(Struct, frozen=True):
     quota_file: str = ""
     quota: float | None = None
     stolen: float = 0.0
+    cpus: tuple[int, ...] = ()
 
 
 class Disturbance(Struct, frozen=True):
@@ -124,7 +125,7 @@ def _measured(probe: ProbeConclusion, conditions: Conditions) -> Iterator[Distur
     if burst and period and burst >= _BURST and others < _MOST_OTHERS:
         yield _burst(burst, period, worst)
     elif others >= _BUSY:
-        yield _neighbour(worst, others)
+        yield _neighbour(worst, others, conditions.cpus)
     stolen = _seen(found.get("noise.stolen"))
     if stolen and stolen >= _STOLEN:
         yield _steal(stolen, "the hypervisor ran other machines on the CPU")
@@ -191,14 +192,16 @@ def _worst(neighbours: Sequence[Neighbour]) -> list[Neighbour]:
     return max(by_cpu.values(), key=lambda own: sum(each.share for each in own), default=[])
 
 
-def _neighbour(worst: Sequence[Neighbour], share: float) -> Disturbance:
+def _neighbour(worst: Sequence[Neighbour], share: float, cpus: Sequence[int]) -> Disturbance:
+    """A neighbour, with the command that keeps it on the other CPUs; where there are none, the one that stops it."""
+    others = ",".join(str(cpu) for cpu in cpus if cpu != worst[0].cpu)
     names = ", ".join(f"{each.name} (process {each.pid}, {100 * each.share:.0f} %)" for each in worst[:3])
     return Disturbance(
         DisturbanceKind.NEIGHBOUR,
         share,
         f"on CPU {worst[0].cpu}: {names}",
         "stop it, or keep it on other CPUs than the benchmark's (`cpus` in hati.toml)",
-        f"taskset -cp OTHER_CPUS {worst[0].pid}",
+        f"taskset -cp {others} {worst[0].pid}" if others else f"kill -STOP {worst[0].pid}",
     )
 
 

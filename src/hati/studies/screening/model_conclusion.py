@@ -74,13 +74,13 @@ from hati.studies.screening.warnings import (
 )
 
 if TYPE_CHECKING:
-    from hati.space import Option
+    from hati.space import Option, Space
 
 _PAIR = 2
 
 
 def model_warnings(
-    names: Sequence[str],
+    space: Space,
     design: DesignSummary,
     found: MeasuredDesign,
     analysis: ModelAnalysis,
@@ -90,11 +90,12 @@ def model_warnings(
     lacking: LackOfFit | None,
 ) -> tuple[str, ...]:
     """All warnings that apply, the most serious first."""
+    names = space.names
     return (
         *_missing_runs(design, found, remedies),
         *_lost(names, found, analysis),
         *_tied(names, tied),
-        *_unsized(names, analysis),
+        *_unsized(space, analysis),
         *_full(analysis),
         *confounded_warning([_name(names, term) for term in analysis.confounded]),
         *_drift(found, analysis, remedies),
@@ -163,11 +164,12 @@ def _tied(names: Sequence[str], tied: Ties) -> Iterator[str]:
         )
 
 
-def _unsized(names: Sequence[str], analysis: ModelAnalysis) -> Iterator[str]:
+def _unsized(space: Space, analysis: ModelAnalysis) -> Iterator[str]:
     effects = [e for e in analysis.effects if e.important and len(analysis.judged.determined(e.term)) < 2]
     if effects:
+        gone = "constraints exclude or that were not run" if space.constraints else "were not run"
         yield (
-            f"combinations that were not run hide how large {listed([_name(names, e.term) for e in effects])} "
+            f"combinations that {gone} hide how large {listed([_name(space.names, e.term) for e in effects])} "
             f"{'is' if len(effects) == 1 else 'are'}: the size shown is twice the root mean square of what the effect "
             "explains"
         )
@@ -399,7 +401,7 @@ class ConclusionBuilder(Struct, frozen=True):
             warnings=(
                 *machine_warnings(machines),
                 *model_warnings(
-                    space.names,
+                    space,
                     replace(design, runs=design.runs - given_up),
                     found,
                     analysis,
