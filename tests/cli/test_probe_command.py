@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from contextlib import suppress
@@ -487,7 +488,13 @@ def test_two_results_are_compared_from_files_dates_and_machines(capfd: Capture, 
     assert changed["name"] == "clock.cost"
     assert changed["ratio"] == pytest.approx(3.0)
     day = found["experiments"][0]["measured_at"][:10]
-    assert "0 of 3 properties differ." in said(capfd, "probe", "diff", day, found["machine"])[0]
+    same = said(capfd, "probe", "diff", day, found["machine"])[0]
+    assert "0 of 3 properties differ." in same
+    assert re.search(r"alike +3, not listed", same)
+    assert "clock.cost" not in same
+    listed = said(capfd, "probe", "diff", "a.json", "b.json")[0]
+    assert next(line for line in listed.splitlines() if line.startswith("clock.")).startswith("clock.cost ")
+    assert re.search(r"alike +2, not listed", listed)
     assert "no results of" in said(capfd, "probe", "diff", "2020-01-01", day, status=2)[1]
     assert "neither a file nor a date" in said(capfd, "probe", "diff", "nowhere", day, status=2)[1]
     missing = said(capfd, "probe", "diff", "aa.json", day, status=2)[1]

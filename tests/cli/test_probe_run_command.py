@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import signal
 from collections.abc import Sequence
 from contextlib import suppress
@@ -196,11 +197,15 @@ def test_a_broken_one_is_refused_with_its_place(hati_here: Hati, tmp_path: Path)
     assert not (tmp_path / ".hati").exists()
 
 
-def test_what_cannot_be_measured_is_an_error_of_its_own(hati_here: Hati, tmp_path: Path) -> None:
+@pytest.mark.parametrize("more", [(), ("--dry-run",)])
+def test_a_cpu_that_is_not_there_is_refused_at_its_place_before_anything_runs(
+    hati_here: Hati, tmp_path: Path, more: tuple[str, ...]
+) -> None:
     (tmp_path / "work.yaml").write_text(MODEL.replace("demand_ms: 0.1", "units: 5, cpus: [1000]"))
-    done = hati_here("probe", "run", "work.yaml", folder=tmp_path)
-    assert done.status == 4
-    assert "cannot set the CPU set: Invalid argument; this machine has CPUs 0" in done.err
+    done = hati_here("probe", "run", "work.yaml", *more, folder=tmp_path)
+    assert (done.status, done.out) == (2, "")
+    assert re.search(r"work\.yaml:9:\d+: this machine has no CPU 1000 for this process; it may use ", done.err)
+    assert not (tmp_path / ".hati").exists()
 
 
 def test_without_a_compiler_it_ends_with_4(hati_here: Hati, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

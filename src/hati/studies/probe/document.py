@@ -367,7 +367,8 @@ def selftest_document(found: Sequence[Recovery]) -> Document:
 
 
 def probe_diff_document(before: str, after: str, found: Sequence[PropertyDifference], *warnings: str) -> Document:
-    """The properties of two machines or times, those that differ first."""
+    """The properties of two machines or times that differ or are undecided; the number of those that are alike."""
+    listed_rows = [each for each in found if each.change is not PropertyChange.ALIKE and each.before != each.after]
     columns = columns_of("property | > before | > after | > ratio | change")
     rows = tuple(
         (
@@ -377,14 +378,15 @@ def probe_diff_document(before: str, after: str, found: Sequence[PropertyDiffere
             Shown("" if each.ratio is None else f"{each.ratio:.3g}", each.ratio),
             each.change.value,
         )
-        for each in found
+        for each in listed_rows
     )
     differing = [each for each in found if each.change is PropertyChange.DIFFERS]
     shown = "; ".join(
         f"{each.name} {property_text(each.before)} -> {property_text(each.after)}" for each in differing[:3]
     )
     answer = f"{len(differing)} of {len(found)} properties differ{': ' if shown else ''}{shown}."
+    alike = len(found) - len(listed_rows)
     reasons = tuple(f"{each.name}: {each.reason}" for each in found if each.reason)
-    facts = (("before", before), ("after", after))
-    tables = (Table("Properties", columns, rows, reasons),)
+    facts = (("before", before), ("after", after), *((("alike", f"{alike:,}, not listed"),) if alike else ()))
+    tables = (Table("Properties that differ or are undecided", columns, rows, reasons),) if rows else ()
     return Document("Difference of properties", answer, facts, tables, warnings=warnings)

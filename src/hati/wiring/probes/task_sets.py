@@ -48,7 +48,9 @@ from hati.generate import (
     tasks_of,
     yaml_place,
 )
+from hati.generate.reading import YamlPlaces
 from hati.generate.tasks import TaskAttributes
+from hati.generate.yaml_text import read_yaml
 from hati.packages import added, called, load_entry
 from hati.studies.probe.planning import ProbePlanJson, plan_of_task_set
 from hati.subject import make_own, remedy, this_machine
@@ -262,7 +264,7 @@ def run_task_set(
         MeasurementError: where nothing was observed.
     """
     task_set = read_task_set(file)
-    _validate_machines(task_set, file, machines)
+    _validate_here(task_set, file, machines)
     folder = _folder(file.parent, f"{now:%Y-%m-%dT%H%M%S}-{quote(file.stem, safe='')}")
     (folder / "task-set.yaml").write_bytes(file.read_bytes())
     kernels = _kernels(task_set)
@@ -299,7 +301,7 @@ def plan_task_set(
         InputError: as ``run_task_set``, but for C that cannot be compiled.
     """
     task_set = read_task_set(file)
-    _validate_machines(task_set, file, machines)
+    _validate_here(task_set, file, machines)
     if given is not None:
         calibration = read_calibration(given)
         for role in task_set.roles:
@@ -307,10 +309,23 @@ def plan_task_set(
     return task_set, plan_of_task_set(task_set)
 
 
-def _validate_machines(task_set: TaskSet, file: Path, machines: Mapping[str, RemoteMachine]) -> None:
+def _validate_here(task_set: TaskSet, file: Path, machines: Mapping[str, RemoteMachine]) -> None:
+    """Check that the other machines are in the task set, and that this one has the CPUs of its tasks."""
     for name in machines:
         if name not in task_set.machines:
             raise InputError(f"{file} has no machine {name!r}", fix=suggestion(name, task_set.machines))
+    usable = os.sched_getaffinity(0)
+    for number, role in enumerate(task_set.roles):
+        if role.machine in machines:
+            continue
+        for path, task in tasks_of(task_set, role, ("roles", number, "task")):
+            if missing := sorted({*task.cpus} - usable):
+                yaml = read_yaml(file.read_text(encoding="utf-8"), str(file))
+                raise InputError(
+                    f"this machine has no CPU {', '.join(map(str, missing))} for this process",
+                    place=YamlPlaces(str(file), yaml).of((*path, "cpus")),
+                    fix=f"it may use {', '.join(map(str, sorted(usable)))}",
+                )
 
 
 def _together(task_set: TaskSet, machines: Mapping[str, RemoteMachine]) -> Iterator[str]:
