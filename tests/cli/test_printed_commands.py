@@ -6,6 +6,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from gate_projects import evolving
 
 from conftest import Hati, printed_commands
 
@@ -82,3 +83,24 @@ def test_aliased_effects_of_one_of_several_benchmarks_in_another_store(hati: Hat
     assert {command[0] for command in shown} == {"screen", "validate"}
     assert shown == printed(hati("report", *kept[:2]).out)
     runs(hati, shown)
+
+
+def test_commands_that_check_history_run_and_compare_print_run_as_printed(hati_here: Hati, tmp_path: Path) -> None:
+    made = evolving(tmp_path)
+    made.commit()
+    made.commit()
+    outputs = (
+        hati_here("check", "--reference", "HEAD~1", "--fail-on", "none"),
+        hati_here("history", "--revisions", "HEAD~1..HEAD", "--budget", "8"),
+        hati_here("run", "--set", "a=on"),
+    )
+    assert [done.status for done in outputs] == [0, 0, 0], outputs
+    assert hati_here("export", "--output", "both.json").status == 0
+    several = hati_here("compare", "both.json", "both.json")
+    assert several.status == 2
+    shown = [command for done in (*outputs, several) for command in printed_commands(f"{done.out}\n{done.err}")]
+    assert {command[0] for command in shown} >= {"screen", "export"}
+    for command in shown:
+        done = hati_here(*command, *(("--dry-run",) if command[0] == "screen" else ()))
+        assert done.status == 0, (command, done.err)
+    assert hati_here("compare", "FILE", "FILE").status == 0

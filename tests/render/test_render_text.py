@@ -155,6 +155,19 @@ def test_a_command_is_never_wrapped_and_a_long_one_is_alone_on_its_line(is_termi
     assert lines[lines.index(f"  {long}") + 1].startswith("or see")
 
 
+@pytest.mark.parametrize("name", ["r1", "a-long-name (0123456789ab)"])
+def test_a_drawing_is_on_the_line_of_its_row(name: str) -> None:
+    drawn = " " * 10 + "-----====|====----" + " " * 4
+    rows = tuple((f"{name}{n}", 1234.5, 2345.6, 3456.7, drawn) for n in range(3))
+    console = _console(80, is_terminal=False)
+    print_table(
+        Table("T", columns_of("revision | > smallest (ms) | > median (ms) | > largest (ms) | plot"), rows), console
+    )
+    plots = [line for line in _lines(console) if drawn.strip() in line]
+    assert len(plots) == 3
+    assert all(line.startswith(name.split(maxsplit=1)[0]) for line in plots)
+
+
 @pytest.mark.parametrize("is_terminal", [True, False])
 def test_a_command_in_a_column_does_not_cover_the_next_one(is_terminal: bool) -> None:
     command = f"hati compare {'b' * 40} {'c' * 40}"

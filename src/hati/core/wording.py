@@ -35,15 +35,16 @@ def span_text(seconds: float) -> str:
 
 
 def listed(names: Iterable[str], most: int = 6, separator: str = ", ") -> str:
-    """The first names, and the number of further ones.
+    """The first names, and the number of further ones; a single further one is named.
 
-    >>> listed("abc", most=3), listed("abcd", most=2), listed("abc", most=2, separator="; ")
-    ('a, b, c', 'a, b and 2 more', 'a; b; and 1 more')
+    >>> listed("abc", most=2), listed("abcd", most=2), listed("abcd", most=2, separator="; ")
+    ('a, b, c', 'a, b and 2 more', 'a; b; and 2 more')
     """
     known = list(names)
     more = len(known) - most
-    rest = f"{separator.strip(', ')} and {more:,} more" if more > 0 else ""
-    return separator.join(known[:most]) + rest
+    if more <= 1:
+        return separator.join(known)
+    return f"{separator.join(known[:most])}{separator.strip(', ')} and {more:,} more"
 
 
 _LONGEST = 200  # the comparison is quadratic in length

@@ -171,8 +171,13 @@ class _Texts(Struct, frozen=True, dict=True):
 
     @cached_property
     def word(self) -> int:
-        """The width of the longest word."""
-        return max(cell_len(word) for text in (*self.heading, *self.cells) for word in (*text.split(), ""))
+        """The width of the longest word; a first one with the blanks before it, as in a drawing."""
+        return max(cell_len(word) for text in (*self.heading, *self.cells) for word in (*_words(text), ""))
+
+
+def _words(text: str) -> list[str]:
+    first, *others = text.split() or [""]
+    return [text[: text.find(first)] + first, *others]
 
 
 def _columns(table: Table, console: Console) -> list[_Texts]:
