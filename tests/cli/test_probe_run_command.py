@@ -197,6 +197,18 @@ def test_a_broken_one_is_refused_with_its_place(hati_here: Hati, tmp_path: Path)
     assert not (tmp_path / ".hati").exists()
 
 
+def test_an_identity_that_cannot_be_kept_is_warned_of_once(
+    hati_here: Hati, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "work.yaml").write_text(MODEL)
+    (tmp_path / "file").touch()
+    for variable in ("HOME", "XDG_STATE_HOME"):
+        monkeypatch.setenv(variable, str(tmp_path / "file"))
+    monkeypatch.delenv("HATI_MACHINE", raising=False)
+    done = hati_here("probe", "run", "work.yaml", folder=tmp_path)
+    assert done.err.count("so a new kernel would look like another machine") == 1
+
+
 @pytest.mark.parametrize("more", [(), ("--dry-run",)])
 def test_a_cpu_that_is_not_there_is_refused_at_its_place_before_anything_runs(
     hati_here: Hati, tmp_path: Path, more: tuple[str, ...]

@@ -273,7 +273,8 @@ def run_task_set(
         if given is not None:
             calibration = read_calibration(given)
         elif kernels:
-            calibration = known_calibration(now, announce, kernels) or calibrate_machine(now, announce, kernels, folder)
+            once = _each_once(announce)
+            calibration = known_calibration(now, once, kernels) or calibrate_machine(now, once, kernels, folder)
         warnings = (*_together(task_set, machines), *_unstable(calibration, kernels))
         _warn(warnings, announce)
         problem = ""
@@ -307,6 +308,18 @@ def plan_task_set(
         for role in task_set.roles:
             load_program(task_set, role, calibration)
     return task_set, plan_of_task_set(task_set)
+
+
+def _each_once(announce: Announce) -> Announce:
+    """Announces each text once: the machine's identity is asked for more than once."""
+    said = set[str]()
+
+    def once(text: str) -> None:
+        if text not in said:
+            said.add(text)
+            announce(text)
+
+    return once
 
 
 def _validate_here(task_set: TaskSet, file: Path, machines: Mapping[str, RemoteMachine]) -> None:
