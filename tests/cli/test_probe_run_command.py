@@ -197,6 +197,16 @@ def test_a_broken_one_is_refused_with_its_place(hati_here: Hati, tmp_path: Path)
     assert not (tmp_path / ".hati").exists()
 
 
+def test_a_load_that_crashes_at_once_has_no_table(hati_here: Hati, tmp_path: Path) -> None:
+    code = 'do: code, headers: [signal.h], execute: "raise(SIGSEGV);", name: work'
+    (tmp_path / "work.yaml").write_text(MODEL.replace("do: cpu, kernel: sort, demand_ms: 0.1, name: work", code))
+    done = hati_here("probe", "run", "work.yaml", folder=tmp_path)
+    assert (done.status, done.out) == (4, "")
+    assert "it was killed by signal 11; nothing was observed" in done.err
+    whole = hati_here("probe", "run", "work.yaml", "--format", "json", folder=tmp_path)
+    assert json.loads(whole.out)["problem"]
+
+
 def test_an_identity_that_cannot_be_kept_is_warned_of_once(
     hati_here: Hati, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

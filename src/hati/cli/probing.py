@@ -362,7 +362,7 @@ def run(
         write_pieces(observation_rows(done.observations), raw)
     if chosen in {RunFormat.JSON, RunFormat.HTML}:
         write_document(load_run_document(published, done.observations), lambda: published, chosen, output)
-    else:
+    elif not done.problem or done.observed or chosen is not RunFormat.TEXT:
         write_table(load_run_table(published), TableFormat(chosen), output)
     if done.interrupted:
         say(f"what was observed is in {done.folder}")

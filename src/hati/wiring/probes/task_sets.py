@@ -81,6 +81,11 @@ class LoadRun(Struct, frozen=True, eq=False):
         """Whether the user ended it."""
         return self.problem == INTERRUPTED
 
+    @property
+    def observed(self) -> bool:
+        """Whether any sensor has a value."""
+        return any(each.values.size for each in self.observations.series)
+
 
 def read_task_set(file: Path) -> TaskSet:
     """The task set of a YAML file.
