@@ -100,7 +100,7 @@ TINY: dict[str, Callable[[], tuple[str, bool]]] = {
     "steering": lambda: steering.result(batches=1_000, machines=4),
     "small_designs": lambda: small_designs.result(1),
     "dominated": lambda: dominated.result(1, dominated.OTHERS[:1]),
-    "drift_power": lambda: drift_power.result(10, [(16, 1.5, 2)]),
+    "drift_power": lambda: drift_power.result(10, [16]),
     "lost_setting": lambda: lost_setting.result(1, ["sixteen options"]),
     "operating_characteristics": lambda: (operating_characteristics.drift_table(1), True),
     "recommending": lambda: (recommending.report(1, recommending.CASES[4:5])[0], True),

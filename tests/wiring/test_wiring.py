@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 from datetime import UTC, datetime
@@ -9,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from hati.core import InputError, MeasurementError, Revision, RevisionKind, Run
+from hati.core import InputError, MeasurementError, Revision, RevisionKind, Run, generator
+from hati.design import run_order
 from hati.studies.screening import AnyChoice, designs_of, read_choice, stored_choice
 from hati.subject import Revisions
 from hati.wiring import conclude_stored, prepare_screening, workplace
@@ -103,6 +105,26 @@ def test_an_interrupted_campaign_is_resumed_and_a_finished_one_taken_as_it_is(pr
     assert last.finished
     assert last.make(observe=lambda *_: pytest.fail("it measured again")) == conclusion
     assert prepare_screening(place, REQUEST, fresh=True).id.campaign == 2
+
+
+def test_the_order_of_runs_is_chosen_among_several_and_that_of_earlier_versions_stays(project: Path) -> None:
+    def stop(*_: object) -> None:
+        raise StopError
+
+    place = workplace(project, None)
+    prepared = prepare_screening(place, REQUEST, fresh=False)
+    with pytest.raises(StopError):
+        prepared.make(observe=stop)
+    fields = json.loads(place.store.choice(prepared.id) or "")
+    assert fields.pop("orders") == 100
+    now = prepare_screening(place, REQUEST, fresh=False)
+    place.store.change_choice(prepared.id, lambda _: json.dumps(fields))
+    then = prepare_screening(place, REQUEST, fresh=False)
+    assert (now.choice.orders, then.choice.orders) == (100, 0)  # type: ignore[union-attr]
+    assert now.id == then.id
+    assert now.study.tasks != then.study.tasks
+    order = run_order(8, 2, generator(1, "order"))
+    assert [task.configuration for task in then.study.tasks] == [then.study.configurations[row] for row in order]  # type: ignore[union-attr]
 
 
 def test_what_measured_nothing_is_tried_anew(project: Path) -> None:

@@ -47,7 +47,6 @@ from .matrix import configurations as configurations
 from .matrix import letters as letters
 from .matrix import parse_factors as parse_factors
 from .matrix import read_runs as read_runs
-from .matrix import run_order as run_order
 from .optimal_designs import MOST_RUNS as MOST_RUNS
 from .optimal_designs import Criterion as Criterion
 from .optimal_designs import OptimalDesign as OptimalDesign
@@ -63,6 +62,8 @@ from .orthogonal_arrays import orthogonal_array as orthogonal_array
 from .orthogonal_arrays import strength as strength
 from .rival_models import Predictions as Predictions
 from .rival_models import predictions as predictions
+from .run_orders import run_order as run_order
+from .run_orders import trend_robust_order as trend_robust_order
 from .runs import Blocks as Blocks
 from .runs import Separation as Separation
 from .runs import balanced_blocks as balanced_blocks

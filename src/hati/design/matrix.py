@@ -253,19 +253,6 @@ def _options(design: Design, space: Space) -> list[Option]:
     )
 
 
-def run_order(configurations: int, repetitions: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """A randomised order: which configuration each run measures, shape (repetitions x configurations,).
-
-    Each repetition is a block of all configurations in a new random order, so that a drift affects all alike.
-
-    Raises:
-        InputError: for no configurations or no repetitions.
-    """
-    if configurations < 1 or repetitions < 1:
-        raise InputError(f"{configurations} configurations x {repetitions} repetitions is nothing to run")
-    return np.concatenate([rng.permutation(configurations) for _ in range(repetitions)]).astype(np.intp)
-
-
 def read_runs(text: str, space: Space, file: str = "runs.csv") -> Levels:
     """The runs in a CSV text with a column for every option; other columns are ignored.
 

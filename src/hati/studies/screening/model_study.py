@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hati.core import Configuration, Evidence, Outcome, Plan, Run, Task, generator, replace
-from hati.design import Model, balanced_blocks, from_levels, levels
+from hati.design import balanced_blocks, from_levels, levels
 from hati.stats.threads import on_one_thread
 from hati.studies.screening.conclusion import FollowUpSummary, ScreeningConclusion
 from hati.studies.screening.designed import DesignedScreening
@@ -26,7 +26,7 @@ from hati.studies.screening.model import ModelAnalysis
 from hati.studies.screening.model_conclusion import ConclusionBuilder, JudgedDesign, ModelJudgement, follow_up_warnings
 from hati.studies.screening.planning.models import ModelChoice, parameters_of
 from hati.studies.screening.planning.set_aside import with_usable
-from hati.studies.screening.planning.tasks import STAGE, design_tasks, own_tasks, tasks_left
+from hati.studies.screening.planning.tasks import STAGE, design_tasks, effect_columns, own_tasks, tasks_left
 from hati.studies.screening.reruns import RERUN_STAGE, blocks_of_tasks, design_reruns, is_flip, with_suspects
 from hati.studies.screening.runs import MeasuredDesign
 from hati.studies.screening.screening_model import ScreeningModel
@@ -35,7 +35,6 @@ from hati.studies.screening.warnings import partial_warnings
 if TYPE_CHECKING:
     pass
 
-_PAIRS = 2
 _MOST_COLUMNS = 10_000
 _PAIR_WEIGHT = 0.01
 """The weight of a two-factor interaction in the choice of blocks; a main effect has weight 1."""
@@ -57,10 +56,7 @@ class ModelScreening(DesignedScreening[ModelChoice], frozen=True, dict=True):
     @cached_property
     def tasks(self) -> tuple[Task, ...]:
         """All runs of the study in order."""
-        made = self.choice
-        return design_tasks(
-            self.id, self.benchmark, self.revision, self.configurations, made.repetitions, made.replicated
-        )
+        return design_tasks(self.id, self.benchmark, self.revision, self.space, self.configurations, self.choice)
 
     @on_one_thread
     def plan(self, evidence: Evidence) -> Plan:
@@ -105,14 +101,9 @@ class ModelScreening(DesignedScreening[ModelChoice], frozen=True, dict=True):
         return blocks_of_tasks(tasks, blocks, self._row_blocks)
 
     def _row_blocks(self, blocks: int) -> dict[Configuration, int]:
-        sizes = [len(option.settings) for option in self.space.options]
-        wide = (sum(sizes) - len(sizes)) ** 2 > _MOST_COLUMNS
-        model = Model.of_order(sizes, 1 if wide else _PAIRS)
-        columns = model.columns(levels(self.configurations, self.space))
-        weights = [
-            1.0 if len(term) == 1 else _PAIR_WEIGHT for term, own in columns.items() for _ in range(own.shape[1])
-        ]
-        found = balanced_blocks(np.hstack(list(columns.values())), weights, blocks, generator(self.id.seed, "blocks"))
+        columns = effect_columns(self.configurations, self.space, _MOST_COLUMNS)
+        weights = np.repeat([1.0, _PAIR_WEIGHT], [each.shape[1] for each in columns])
+        found = balanced_blocks(np.hstack(columns), weights.tolist(), blocks, generator(self.id.seed, "blocks"))
         return dict(zip(self.configurations, found.tolist(), strict=True))
 
     @on_one_thread

@@ -116,7 +116,7 @@ class Screening(DesignedScreening[Choice], frozen=True, dict=True):
     @cached_property
     def tasks(self) -> tuple[Task, ...]:
         """All runs of the study in order."""
-        return design_tasks(self.id, self.benchmark, self.revision, self.configurations, self.choice.repetitions)
+        return design_tasks(self.id, self.benchmark, self.revision, self.space, self.configurations, self.choice)
 
     def blocks_of(self, tasks: Sequence[Task], blocks: int) -> list[int | None]:
         """The block of each task: by repetition if each block gets equally many, else by row of the design."""

@@ -23,7 +23,7 @@ from hati.core import (
     Task,
     generator,
 )
-from hati.design.matrix import run_order
+from hati.design.run_orders import run_order
 from hati.design.suite import Suite, centred_columns, screening_suite
 from hati.space import Space, count, enumerate_configurations, sample
 from hati.studies.schedule import tasks_left

@@ -117,8 +117,9 @@ def _predicted(found: PredictionCheck) -> Assumption:
         few = f"{found.runs} of {found.random} could be predicted: too few" if found.random else "none is left to run"
         return Assumption(statement, Result.UNDECIDED, few)
     errors = (
-        f"errors in {found.runs} of {found.random}: median {percent(found.median, 2)}, largest {percent(found.largest, 2)}, "
-        f"mean square {found.ratio:.2g} times what is expected (p = {found.p_value:.2g})"
+        f"errors in {found.runs} of {found.random}: median {percent(found.median, 2)}, "
+        f"largest {percent(found.largest, 2)}, mean square {found.ratio:.2g} times what is expected "
+        f"(p = {found.p_value:.2g})"
     )
     if found.p_value <= ALPHA:
         return Assumption(statement, Result.REFUTED, f"{errors}: something else is active, or the model bends")

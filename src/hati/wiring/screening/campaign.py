@@ -65,7 +65,7 @@ from hati.studies.screening.planning.pilot import (
     with_losses,
 )
 from hati.studies.screening.planning.set_aside import of_pool, with_usable
-from hati.studies.screening.planning.tasks import own_tasks
+from hati.studies.screening.planning.tasks import own_tasks, with_robust_order
 from hati.studies.screening.promises import promise_in_deviations
 from hati.wiring.campaigns import PlannedCampaign, as_kept, campaign_of, estimate, keep, table_given
 from hati.wiring.kinds.screening import ScreeningRequest
@@ -242,18 +242,19 @@ class ScreeningCampaign(Struct, frozen=True):
             if self.place.table is not None:
                 return choose_design(space, runs, rng, self.place.repetitions)
             seconds = self.budget.seconds if math.isfinite(self.budget.seconds) else 0.0
-            return of_pool(choose_followed(space, min(runs, MOST_RUNS), rng, known, seconds), self.place.member[1])
+            choice = choose_followed(space, min(runs, MOST_RUNS), rng, known, seconds)
+            return with_robust_order(of_pool(choice, self.place.member[1]))
         check_two_level(space)
         asked = asked_fraction(self.fraction, len(space.options), runs, rng, self.place.repetitions)
         fraction = self._assigned(asked)
-        return fraction if self.place.table is not None else with_reruns(fraction, runs)
+        return fraction if self.place.table is not None else with_robust_order(with_reruns(fraction, runs))
 
     def cheapest(self, goal: Goal) -> AnyChoice:
         """The cheapest design that finds the effect of the goal, from the existing pilot runs."""
         rng = generator(self.id.seed, "design")
         pilot, evidence = replace(self.pilot, space=self.space), self.evidence()
         choice = planned(pilot, evidence, self.budget, goal, self.place.repetitions, rng)
-        return of_pool(choice, self.place.member[1])
+        return with_robust_order(of_pool(choice, self.place.member[1]))
 
     def _assigned(self, choice: Choice) -> Choice:
         """Assign options that were important before to the factors whose interactions are aliased least."""

@@ -38,7 +38,8 @@ class Choice(Struct, frozen=True):
     """A design and its repetitions, with all that determines it: stored, so that a resumed campaign uses it again.
 
     ``generators`` name factors by position: ``x3`` is the third. ``resolution`` is None for a full factorial.
-    Up to ``again`` further runs repeat suspect ones.
+    Up to ``again`` further runs repeat suspect ones. The order of runs is chosen among several random ``orders``, as in
+    ``ModelChoice``.
     """
 
     factors: int
@@ -48,12 +49,15 @@ class Choice(Struct, frozen=True):
     generators: tuple[str, ...]
     reason: str
     again: int = 0
+    orders: int = 0
 
     def __post_init__(self) -> None:
         if min(self.factors, self.configurations, self.repetitions) < 1:
             raise InputError("a design has at least one factor, one configuration and one repetition")
         if self.again < 0:
             raise InputError(f"{self.again} runs cannot repeat others")
+        if self.orders < 0:
+            raise InputError(f"an order cannot be chosen among {self.orders}")
 
     @property
     def runs(self) -> int:
@@ -77,8 +81,8 @@ class Choice(Struct, frozen=True):
         return design
 
     def to_json(self) -> str:
-        """The choice as canonical JSON."""
-        return canonical_json(asdict(self))
+        """The choice as canonical JSON, without ``orders`` where they are 0, as earlier versions lack them."""
+        return canonical_json({name: own for name, own in asdict(self).items() if own or name != "orders"})
 
     @classmethod
     def from_json(cls, text: str) -> Choice:

@@ -95,6 +95,9 @@ class ModelChoice(Struct, frozen=True, dict=True):
     machine or workers run it. The rest is also planned again there if the whole campaign has a time: its ``seconds``, 0
     without one. A design that is as small as an effect to find allows has at most ``limit`` runs, those after it
     included; others have 0 and take their whole budget.
+
+    Of that number of random ``orders`` of runs the one that a linear trend disturbs least is taken; 0 for one random
+    order, as that of earlier versions.
     """
 
     rows: tuple[tuple[int, ...], ...]
@@ -114,6 +117,7 @@ class ModelChoice(Struct, frozen=True, dict=True):
     seconds: float = 0.0
     limit: int = 0
     machines: int = 0
+    orders: int = 0
 
     def __post_init__(self) -> None:
         if not self.rows or self.repetitions < 1:
@@ -130,6 +134,8 @@ class ModelChoice(Struct, frozen=True, dict=True):
             raise InputError(f"a campaign cannot take {self.seconds} s")
         if self.limit < 0:
             raise InputError(f"a design cannot have {self.limit} runs")
+        if self.orders < 0:
+            raise InputError(f"an order cannot be chosen among {self.orders}")
         if not 0 <= self.flips_held_back <= self.follow_up:
             raise InputError(f"{self.flips_held_back} of {self.follow_up} runs of flips cannot be held back")
 
@@ -155,7 +161,7 @@ class ModelChoice(Struct, frozen=True, dict=True):
 
     def to_json(self) -> str:
         """The choice as canonical JSON, without the fields that earlier versions lack where these are 0."""
-        later = ("flips_held_back", "look", "seconds", "limit", "machines")
+        later = ("flips_held_back", "look", "seconds", "limit", "machines", "orders")
         return canonical_json({name: own for name, own in asdict(self).items() if own or name not in later})
 
     @classmethod

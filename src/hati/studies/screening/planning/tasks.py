@@ -6,39 +6,76 @@ A machine runs whole repetitions, or blocks of the design.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from hati.core import Benchmark, Configuration, Evidence, Plan, StudyId, Task, generator
-from hati.design import run_order
+import numpy as np
+from numpy.typing import NDArray
+
+from hati.core import Benchmark, Configuration, Evidence, FloatArray, Plan, StudyId, Task, generator, replace
+from hati.design import Model, levels, run_order, trend_robust_order
 from hati.studies import schedule
+from hati.studies.screening.planning.fractions import Choice
+from hati.studies.screening.planning.models import ModelChoice
+
+if TYPE_CHECKING:
+    from hati.space import Space
 
 STAGE = "design"
+_ORDERS = 100
+"""The random orders of which the one that a linear trend disturbs least is run."""
+_MOST_RUNS = 256
+"""Designs with more runs have a random order: by chance a trend raises the variance of an effect by 1 / runs."""
+_PAIRS = 2
+_MOST_COLUMNS = 1_000
+
+
+def with_robust_order(choice: Choice | ModelChoice) -> Choice | ModelChoice:
+    """The choice with an order of runs that a linear trend disturbs little."""
+    return replace(choice, orders=_ORDERS) if choice.runs <= _MOST_RUNS else choice
 
 
 def design_tasks(
     study: StudyId,
     benchmark: Benchmark,
     revision: str,
+    space: Space,
     configurations: Sequence[Configuration],
-    repetitions: int,
-    replicated: int = 0,
+    choice: Choice | ModelChoice,
 ) -> tuple[Task, ...]:
     """All runs of a design in order: each repetition is a block of all configurations in a random order.
 
-    The first ``replicated`` configurations of a design with one repetition are run once more, anywhere in the order.
+    The first configurations that a choice replicates are run once more, anywhere in the order.
     """
-    count = len(configurations)
-    order = run_order(count + replicated, repetitions, generator(study.seed, "order"))
+    count, replicated = len(configurations), choice.replicated if isinstance(choice, ModelChoice) else 0
+    rows = configurations if not replicated else (*configurations, *configurations[:replicated])
     return tuple(
         benchmark.task(
             study,
             STAGE,
-            configurations[int(row) % count],
+            rows[int(row)],
             revision,
             int(row) // count if replicated else place // count,
         )
-        for place, row in enumerate(order)
+        for place, row in enumerate(_order_of(rows, space, choice, study.seed))
     )
+
+
+def _order_of(rows: Sequence[Configuration], space: Space, choice: Choice | ModelChoice, seed: int) -> NDArray[np.intp]:
+    """The row that each run measures, of those of one repetition."""
+    rng = generator(seed, "order")
+    if not choice.orders:
+        return run_order(len(rows), choice.repetitions, rng)
+    mains, pairs = effect_columns(rows, space, _MOST_COLUMNS)
+    return trend_robust_order(mains, pairs, choice.repetitions, choice.orders, rng)
+
+
+def effect_columns(configurations: Sequence[Configuration], space: Space, most: int) -> tuple[FloatArray, FloatArray]:
+    """The columns of main effects and of two-factor interactions; none of these if they may be more than ``most``."""
+    sizes = [len(option.settings) for option in space.options]
+    parameters = sum(sizes) - len(sizes)
+    model = Model.of_order(sizes, 1 if parameters**2 > most else _PAIRS)
+    columns = model.matrix(levels(configurations, space))[:, 1:]
+    return columns[:, :parameters], columns[:, parameters:]
 
 
 def tasks_left(tasks: Sequence[Task], evidence: Evidence) -> Plan:
