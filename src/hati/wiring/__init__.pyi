@@ -16,9 +16,9 @@ from .formulas.measuring import unresolved_names as unresolved_names
 from .formulas.methods import stated_in as stated_in
 from .importing import count_import as count_import
 from .importing import import_stores as import_stores
+from .kinds.measurement import prepare_configurations as prepare_configurations
 from .kinds.replay import HistoryRequest as HistoryRequest
 from .known.benchmarks import acknowledge as acknowledge
-from .measuring import prepare_configurations as prepare_configurations
 from .screening.campaign import prepare_screening as prepare_screening
 from .screening.stored import conclude_stored as conclude_stored
 from .screening.stored import screening_key as screening_key

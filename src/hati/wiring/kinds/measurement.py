@@ -11,8 +11,9 @@ from hati.core import BenchmarkName, Seed, Templates, budget
 from hati.wiring.study_types import StudyReport, StudyType
 
 if TYPE_CHECKING:
+    from hati.core import Benchmark, Configuration, StudyId
     from hati.studies.measurement import Measurement, MeasurementConclusion
-    from hati.wiring.campaigns import Prepared
+    from hati.wiring.campaigns import Campaign, Prepared
     from hati.wiring.stored_studies import StoredStudy
     from hati.wiring.workplace import Announce, Workplace
 
@@ -47,25 +48,13 @@ class MeasurementType(StudyType[MeasurementRequest, "Measurement", "MeasurementC
         self, place: Workplace, request: MeasurementRequest, *, fresh: bool
     ) -> Prepared[Measurement, MeasurementConclusion]:
         """The interrupted campaign, or a new one."""
-        from hati.core import Budget, StudyId
-        from hati.core.wording import counted
-        from hati.studies.measurement import Measurement, measurement_id
-        from hati.wiring.campaigns import Campaign, campaign_of
+        from hati.core import Budget
         from hati.wiring.templates import template_configurations
 
-        limit = Budget.parse(request.budget)
+        Budget.parse(request.budget)
         benchmark = place.project.benchmark(request.benchmark)
         configurations = template_configurations(place.project.space, request.template, place.announce)
-        number = len(configurations)
-        described = f"{counted(number, 'configuration')}, interleaved" if number > 1 else ""
-
-        def prepared(study: StudyId) -> Campaign[Measurement, MeasurementConclusion]:
-            made = Measurement(study, benchmark, configurations, place.revision, limit)
-            return Campaign(place, made, limit, (benchmark,), lambda: described, made.planned)
-
-        about = (benchmark, configurations, place.revision, request.budget, request.seed)
-        first = measurement_id(*about, place.measured_on.id)
-        return campaign_of(place, first, prepared, lambda known: known.finished, fresh=fresh)
+        return prepare_configurations(place, benchmark, configurations, request.budget, request.seed, fresh=fresh)
 
     def restore(self, stored: StoredStudy) -> Measurement:
         """The measurement from its record."""
@@ -112,3 +101,29 @@ class MeasurementType(StudyType[MeasurementRequest, "Measurement", "MeasurementC
     def title(self, study: Measurement) -> str:
         """Its benchmark."""
         return study.benchmark.name
+
+
+def prepare_configurations(
+    place: Workplace,
+    benchmark: Benchmark,
+    configurations: tuple[Configuration, ...],
+    budget: str,
+    seed: int,
+    *,
+    fresh: bool,
+) -> Campaign[Measurement, MeasurementConclusion]:
+    """The interrupted campaign of these configurations, or a new one."""
+    from hati.core import Budget
+    from hati.core.wording import counted
+    from hati.studies.measurement import Measurement, measurement_id
+    from hati.wiring.campaigns import Campaign, campaign_of
+
+    limit, number = Budget.parse(budget), len(configurations)
+    described = f"{counted(number, 'configuration')}, interleaved" if number > 1 else ""
+
+    def prepared(study: StudyId) -> Campaign[Measurement, MeasurementConclusion]:
+        made = Measurement(study, benchmark, configurations, place.revision, limit)
+        return Campaign(place, made, limit, (benchmark,), lambda: described, made.planned)
+
+    first = measurement_id(benchmark, configurations, place.revision, budget, seed, place.measured_on.id)
+    return campaign_of(place, first, prepared, lambda known: known.finished, fresh=fresh)
