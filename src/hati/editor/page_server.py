@@ -18,10 +18,14 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec import Struct
 
 from hati.core import HatiError, decode
 from hati.editor.edited_file import EditedFile, EditorState, EditProblem
+from hati.generate import TaskSet
 from hati.generate.editing import Edit
+from hati.generate.tasks import TaskAttributes
+from hati.render import json_schema
 
 _PAGE = Path(__file__).parent / "page"
 _TYPES = {".html": "text/html; charset=utf-8", ".css": "text/css", ".js": "text/javascript"}
@@ -170,3 +174,30 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(answer.body)
+
+
+def editor_schema(kinds: Mapping[str, type[Struct]]) -> dict[str, Any]:
+    """The JSON Schema by which the page shows attributes; ``kinds`` are added ones, by the words that follow ``do``."""
+    schema: dict[str, Any] = decode(json_schema(TaskSet), dict[str, Any])
+    definitions = schema["$defs"]
+    common = {key: definitions["UseTask"]["properties"][key] for key in TaskAttributes.__struct_fields__}
+    for word, kind in kinds.items():
+        own = decode(json_schema(kind), dict[str, Any])
+        definition = own["$defs"].pop(own["$ref"].rpartition("/")[2])
+        definitions.update({name: each for name, each in own["$defs"].items() if name not in definitions})
+        definitions[f"do {word}"] = {
+            **definition,
+            "properties": {"do": {"enum": [word]}, **definition["properties"], **common},
+            "required": ["do", *definition.get("required", ())],
+        }
+        _add_kind(schema, word)
+    return schema
+
+
+def _add_kind(part: Any, word: str) -> None:
+    """Add a kind wherever a task may stand."""
+    for each in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
+        _add_kind(each, word)
+    if isinstance(part, dict) and part.get("discriminator", {}).get("propertyName") == "do":
+        part["discriminator"]["mapping"][word] = f"#/$defs/do {word}"
+        part["anyOf"].append({"$ref": f"#/$defs/do {word}"})
