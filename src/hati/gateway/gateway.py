@@ -46,6 +46,7 @@ from hati.gateway.messages import (
 )
 from hati.steering import Choose, Client, ClientKind, Queue, SteeringDecision, choose, hardware_class
 from hati.store import LEASE_SECONDS, AttemptOutcome, EntryKind, Lease, Ledger, Release, SqlStore, Volunteer, Volunteers
+from hati.store.volunteers import token_hash
 from hati.subject.releases import job_content, release_key, unsigned_value
 from hati.subject.running.results import RawResult, run_of_result
 
@@ -154,7 +155,7 @@ class Gateway:
             known = {key: each for key, each in self._codes.items() if each[1] > now}
             if len(known) >= _MOST_CODES:
                 raise Refusal(429, "too many codes were given out", "use one of them, or wait an hour", CODE_SECONDS)
-            self._codes = {**known, _hash(code): (name, now + CODE_SECONDS)}
+            self._codes = {**known, token_hash(code): (name, now + CODE_SECONDS)}
         return code
 
     def claim(self, volunteer: Volunteer, message: ClaimMessage) -> Claimed | None:
@@ -277,16 +278,16 @@ class Gateway:
 
     def _check_invitation(self, message: Registration) -> None:
         with self._lock:
-            name, until = self._codes.get(_hash(message.invitation), ("", 0.0))
+            name, until = self._codes.get(token_hash(message.invitation), ("", 0.0))
             coded = name == message.name and until > self._clock()
             if coded:
-                del self._codes[_hash(message.invitation)]
+                del self._codes[token_hash(message.invitation)]
         if not coded and not self._invited(message.invitation):
             raise _not_invited()
 
     def _invited(self, invitation: str) -> bool:
         wanted = self._setup.invitation
-        return not wanted or hmac.compare_digest(_hash(invitation), _hash(wanted))
+        return not wanted or hmac.compare_digest(token_hash(invitation), token_hash(wanted))
 
     def _choice(self, template: ClientTemplate | None, ledger: Ledger) -> Choose:
         """The rule of choice of one claim, with only batches whose settings a machine's owner allows.
@@ -479,10 +480,6 @@ def _line(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(character if character.isprintable() or character == "\n" else " " for character in text)
-
-
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _lost() -> Refusal:
