@@ -27,7 +27,6 @@ from hati.design import (
     read_json,
     words,
     write_csv,
-    write_json,
 )
 
 NAMES = st.text(min_size=1, max_size=6).filter(lambda name: name == name.strip() and name.isprintable())
@@ -48,13 +47,12 @@ def test_csv_round_trip(design: Design) -> None:
 
 @given(designs())
 def test_json_round_trip(design: Design) -> None:
-    assert read_json(write_json(design)) == design
     assert read_json(json.dumps(asdict(describe(design)), indent=1)) == design
 
 
 def test_what_is_read_is_given() -> None:
     design = from_generators("ABCD", ["D=ABC"])
-    read = read_json(write_json(design))
+    read = read_json(json.dumps(asdict(describe(design))))
     assert (read.kind, read.generators) == ("given", ())
 
 

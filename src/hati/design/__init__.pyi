@@ -27,7 +27,6 @@ from .document import describe as describe
 from .document import read_csv as read_csv
 from .document import read_json as read_json
 from .document import write_csv as write_csv
-from .document import write_json as write_json
 from .document import write_level_csv as write_level_csv
 from .exchanges import Replication as Replication
 from .fractions import CatalogueEntry as CatalogueEntry

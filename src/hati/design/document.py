@@ -44,18 +44,6 @@ def write_csv(design: Design) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write_json(design: Design) -> str:
-    """A JSON object with ``format``, ``kind``, ``factors``, ``generators`` and ``matrix``."""
-    value = {
-        "format": DESIGN_FORMAT,
-        "kind": design.kind,
-        "factors": list(design.factors),
-        "generators": list(design.generators),
-        "matrix": design.matrix.tolist(),
-    }
-    return json.dumps(value, ensure_ascii=False) + "\n"
-
-
 def read_csv(text: str, file: str = "design.csv") -> Design:
     """Read what ``write_csv`` writes; ``-`` and ``+`` are entries too, and empty lines are skipped.
 
@@ -75,7 +63,7 @@ def read_csv(text: str, file: str = "design.csv") -> Design:
 
 
 def read_json(text: str, file: str = "design.json") -> Design:
-    """Read what ``write_json`` writes, or any JSON object with ``factors`` and ``matrix``.
+    """Read a JSON object with ``factors`` and ``matrix``, such as one of `hati design --format json`.
 
     Raises:
         InputError: with line and column, for text that is not JSON, or an unsuitable value.

@@ -19,7 +19,6 @@ from typing import Any, Final
 
 from hati.core import Benchmark, InputError, Job, Setting, canonical_json, digest, setting_text
 from hati.core.benchmark import counted, is_tool, names
-from hati.core.wording import listed
 from hati.subject.revisions.trees import Trees
 from hati.subject.running.recipe import PORT_MARKER, WORK_MARKER, remote_recipe
 
@@ -227,9 +226,3 @@ def _add(tar: tarfile.TarFile, path: Path, top: Path) -> None:
 def _inside(link: Path, top: Path) -> bool:
     target = link.readlink()
     return not target.is_absolute() and (link.parent / target).resolve().is_relative_to(top.resolve())
-
-
-def summary(statement: str) -> str:
-    """A statement in a line, for people."""
-    said = json.loads(statement)
-    return f"{said['benchmark']} at {listed(said['values']['revision'])}"
