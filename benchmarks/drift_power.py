@@ -7,7 +7,7 @@ studies. All analyses see the same noise. The order of runs is drawn for each st
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -73,7 +73,7 @@ def step(places: FloatArray) -> FloatArray:
     return np.asarray(places >= 1.0 / 3.0, dtype=np.float64)
 
 
-SHAPES = {"none": np.zeros_like, "settling": settling, "step": step}
+SHAPES: dict[str, Callable[[FloatArray], FloatArray]] = {"none": np.zeros_like, "settling": settling, "step": step}
 
 
 def simulate(
