@@ -250,6 +250,18 @@ def test_cpus_that_this_machine_lacks_and_an_option_without_a_choice_are_warning
     assert "option 'z' has one setting, only, and cannot have an effect: add another" in said
 
 
+@pytest.mark.parametrize("text", [GOOD.replace(*with_key("cpus = [4095]")), GOOD + SERVER + "cpus = [4095, 4094]\n"])
+@pytest.mark.parametrize("command", [["run"], ["screen", "--budget", "8"]])
+def test_a_cpu_that_this_machine_lacks_is_refused_at_its_place(
+    hati: Hati, tmp_path: Path, text: str, command: list[str]
+) -> None:
+    (tmp_path / "hati.toml").write_text(text)
+    number, line = next(found for found in enumerate(text.splitlines(), 1) if "4095" in found[1])
+    done = hati(*command)
+    assert done.status == 2
+    assert f"error: hati.toml:{number}:{line.index('4095') + 1}: benchmark 'b' is to run on CPU 4095" in done.err
+
+
 def test_a_folder_without_a_project(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -77,6 +77,7 @@ benchmarks = st.builds(
     st.none() | st.sampled_from(CounterSource),
     st.lists(st.tuples(names, places), max_size=2).map(tuple),
     st.none() | places,
+    st.lists(st.tuples(st.integers(0, 9), places), max_size=2).map(tuple),
 )
 tasks = st.builds(
     Task, texts, texts, st.just("b"), assigned.map(Configuration), texts, assigned.map(Workload), st.integers(0)
@@ -91,6 +92,7 @@ def test_a_job_comes_back_as_it_was(job: Job) -> None:
     assert (back.digest, back.task.id, back.benchmark.definition) == (job.digest, job.task.id, job.benchmark.definition)
     assert back.benchmark.metric_places == job.benchmark.metric_places
     assert back.benchmark.warmup_place == job.benchmark.warmup_place
+    assert back.benchmark.cpu_places == job.benchmark.cpu_places
     assert (back.task.workload.declared, back.benchmark.workload.declared) == (
         job.task.workload.declared,
         job.benchmark.workload.declared,
@@ -131,9 +133,8 @@ def test_a_digest_is_of_all_that_decides_what_runs() -> None:
 def test_neither_messages_nor_the_order_of_declaration_make_another_job() -> None:
     job = a_job()
     place = Place("hati.toml", 3)
-    elsewhere = replace(
-        job, benchmark=replace(job.benchmark, warmup_place=place, metric_places=(("wall_time", place),))
-    )
+    places = {"warmup_place": place, "metric_places": (("wall_time", place),), "cpu_places": ((1, place),)}
+    elsewhere = replace(job, benchmark=replace(job.benchmark, **places))
     declared = replace(job, task=replace(job.task, workload=Workload({"a": 2, "z": 1})))
     assert job == elsewhere == declared
     assert job.digest == elsewhere.digest == declared.digest

@@ -231,7 +231,8 @@ class Benchmark:
     on this machine that ``{program:NAME}`` in commands stands for: their paths are not part of the definition, so their
     content has to be identified elsewhere. ``counters`` is the source of event counts; None for whatever the machine
     permits, where a metric needs counts. ``metric_places`` says where each metric is defined, for messages;
-    ``warmup_place`` where the warm-up is stated, None where it is not.
+    ``warmup_place`` where the warm-up is stated, None where it is not; ``cpu_places`` where each CPU is, of the command
+    and then of the server.
     """
 
     name: str
@@ -257,6 +258,7 @@ class Benchmark:
     counters: CounterSource | None = None
     metric_places: tuple[tuple[str, Place], ...] = field(default=(), compare=False)
     warmup_place: Place | None = field(default=None, compare=False)
+    cpu_places: tuple[tuple[int, Place], ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         if not self.command:

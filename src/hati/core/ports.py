@@ -45,7 +45,7 @@ class Job(Struct, frozen=True, dict=True):
 
         The task's id does not depend on it: the id says what a run is evidence for.
         """
-        located = replace(self.benchmark, metric_places=(), warmup_place=None)
+        located = replace(self.benchmark, metric_places=(), warmup_place=None, cpu_places=())
         return digest(msgspec.to_builtins(replace(self, benchmark=located), enc_hook=dict), 64)
 
     def to_json(self) -> str:

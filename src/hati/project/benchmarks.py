@@ -106,6 +106,7 @@ def _benchmark(table: TomlTable, name: str, around: Surroundings) -> Benchmark:
         counters=_counters(table, reader),
         metric_places=metric_places(table, reader),
         warmup_place=table.read("warmup", lambda value: value.place, None),
+        cpu_places=tuple(_cpu_places(table)),
     )
 
 
@@ -299,6 +300,12 @@ def _cpus(value: Value) -> tuple[int, ...]:
         if numbers[position] in numbers[:position]:
             raise cpu.error(f"CPU {numbers[position]} is there twice")
     return numbers
+
+
+def _cpu_places(benchmark: TomlTable) -> Iterator[tuple[int, Place]]:
+    server = benchmark.get("server")
+    for table in (benchmark, *([server.table()] if server else [])):
+        yield from ((cpu.natural(), cpu.place) for cpu in table.read("cpus", Value.items, []))
 
 
 _COLLECTORS = ("on", "off", "between")

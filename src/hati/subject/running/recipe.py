@@ -48,10 +48,8 @@ def check_benchmark(benchmark: Benchmark) -> None:
         template_names(file)
         if ".." in PurePath(file.path).parts:
             raise InputError(f"file {file.path!r} is outside of the work folder", fix="leave '..' out of its path")
-    check_cpus(benchmark.name, benchmark.cpus)
+    _check_cpus(benchmark)
     switched_user(benchmark.user)
-    if benchmark.server is not None:
-        check_cpus(benchmark.name, benchmark.server.cpus)
 
 
 def template_names(file: ConfigurationFile) -> frozenset[str]:
@@ -65,17 +63,19 @@ def template_names(file: ConfigurationFile) -> frozenset[str]:
     return check_template(file)
 
 
-def check_cpus(name: str, cpus: tuple[int, ...]) -> None:
-    """Check that CPUs may be used.
+def _check_cpus(benchmark: Benchmark) -> None:
+    """Check that the command and the server may use their CPUs.
 
     Raises:
-        InputError: where one may not, with the available ones.
+        InputError: where they may not, at the first such CPU, with the available ones.
     """
-    available = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(cpus)
-    missing = [cpu for cpu in cpus if cpu not in available]
+    used = (*benchmark.cpus, *(benchmark.server.cpus if benchmark.server else ()))
+    available = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(used)
+    missing = [cpu for cpu in dict.fromkeys(used) if cpu not in available]
     if missing:
         raise InputError(
-            f"benchmark {name!r} is to run on CPU {', '.join(map(str, missing))}, which is not there",
+            f"benchmark {benchmark.name!r} is to run on CPU {', '.join(map(str, missing))}, which is not there",
+            place=dict(reversed(benchmark.cpu_places)).get(missing[0]),
             fix=f"available: {', '.join(map(str, sorted(available)))}",
         )
 
