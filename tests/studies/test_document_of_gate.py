@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from example_gates import GATES, gate, report, row
 
-from hati.core import Configuration, replace
+from hati.core import Configuration, Size, replace
 from hati.document import publish
 from hati.render import to_plain
 from hati.studies.comparison import ChangeVerdict, Comparison
-from hati.studies.findings import Ruling
+from hati.studies.findings import Ruling, findings_table, report_sentence
 from hati.studies.gate.conclusion import StratumChange
 from hati.studies.gate.document import GateJson, gate_answer, gate_cases, gate_table, gate_tables
 from hati.studies.known import Coverage, coverage_notes
@@ -162,3 +162,27 @@ def test_benchmarks_that_are_not_screened_have_one_note_and_one_remedy() -> None
         "Measured: the default configuration: a is not screened; the default configuration: b is not screened. "
         f"{remedy}",
     )
+
+
+def test_places_of_a_finding_are_named_with_their_sizes_and_the_largest_first() -> None:
+    first = report(gate(row(ChangeVerdict.SLOWER)), fails=True)
+    [key] = first.finding.sizes
+    sizes = {
+        replace(key, benchmark="a"): Size(1.1, 1.05, 1.15),
+        replace(key, benchmark="b"): Size(1.3, 1.2, 1.4),
+    }
+    both = replace(first.finding, sizes=sizes)
+    where = "b latency +30.0 % (+20.0 to +40.0 %); a latency +10.0 % (+5.0 to +15.0 %), "
+    assert where in report_sentence(replace(first, finding=both))
+    table = findings_table([both])
+    assert table.rows[0][3:6] == ("b latency; a latency", "+30.0 %", "+20.0 to +40.0 %")
+    assert "change: the largest, which is at the first place." in table.notes
+    assert not any("largest" in note for note in findings_table([first.finding]).notes)
+
+
+def test_both_places_that_cannot_be_measured_are_named() -> None:
+    ruling = GATES["broken"]()
+    alone = ruling.broken[0]
+    both = (replace(alone, benchmark="a"), replace(alone, benchmark="b"))
+    answer = gate_answer(replace(ruling, gate=replace(ruling.gate, broken=both)))
+    assert answer == f"cannot be measured: a {alone.configuration}; b {alone.configuration} work at the reference alone"

@@ -14,6 +14,7 @@ from typing import Annotated
 from msgspec import Struct
 
 from hati.core import Event, EventKind, Finding, FindingState, SeriesKey, Size, digest
+from hati.core.wording import listed
 from hati.document.document import Table, change, change_number, columns_of
 from hati.document.publishing import Interval, Joined, Of
 from hati.studies.comparison import ChangeVerdict, Comparison
@@ -485,29 +486,40 @@ class FindingsJson(Struct, frozen=True, tag_field="format", tag="hati-findings-1
 def findings_table(found: Sequence[Finding]) -> Table:
     """A row for each finding."""
     columns = columns_of("finding | state | range | where | > change | > interval | since")
-    rows = tuple((one.id, one.state.value, _range(one), *_largest(one), f"{one.since:%Y-%m-%d}") for one in found)
+    rows = tuple(_row(one) for one in found)
     open_ones = sum(one.worse and one.state is not FindingState.RESOLVED for one in found)
     note = f"Regressions that are not resolved: {open_ones} of {len(found)}." if found else "There are none."
-    return Table("Findings", columns, rows, (note,))
+    several = ("change: the largest, which is at the first place.",) if any(len(one.sizes) > 1 for one in found) else ()
+    return Table("Findings", columns, rows, (note, *several))
+
+
+def _row(found: Finding) -> tuple[str, ...]:
+    places, sizes, intervals = zip(*_by_size(found), strict=True)
+    where = listed(places, 1, "; ")
+    return found.id, found.state.value, _range(found), where, sizes[0], intervals[0], f"{found.since:%Y-%m-%d}"
 
 
 def report_sentence(report: Report) -> str:
     """The news of a finding, in a sentence."""
     finding = report.finding
-    where, size, interval = _largest(finding)
+    where = listed((f"{place} {size} ({interval})" for place, size, interval in _by_size(finding)), 1, "; ")
     what = _WORDS.get(finding.unreported, finding.state.value) if finding.unreported else finding.state.value
     by = f", acknowledged by {finding.author}: {finding.reason}" if finding.state is FindingState.ACKNOWLEDGED else ""
-    return f"{finding.id} ({what}): {where} {size} ({interval}), {_range(finding)}{by}"
+    return f"{finding.id} ({what}): {where}, {_range(finding)}{by}"
 
 
 def _range(found: Finding) -> str:
     return f"{found.reference[:_SHORT_ID]}..{found.revision[:_SHORT_ID]}"
 
 
-def _largest(found: Finding) -> tuple[str, str, str]:
-    """The series in which the finding is largest, with size and interval."""
-    spot, size = max(found.sizes.items(), key=lambda one: abs(one[1].ratio - 1.0))
-    others = len(found.sizes) - 1
-    more = f" and {others} more" if others else ""
-    where = " ".join(filter(None, (spot.benchmark, spot.metric, spot.stratum)))
-    return f"{where}{more}", change(size.ratio - 1.0), f"{change_number(size.low - 1.0)} to {change(size.high - 1.0)}"
+def _by_size(found: Finding) -> list[tuple[str, str, str]]:
+    """The series in which the finding is, with size and interval; the largest first."""
+    series = sorted(found.sizes.items(), key=lambda one: -abs(one[1].ratio - 1.0))
+    return [
+        (
+            " ".join(filter(None, (spot.benchmark, spot.metric, spot.stratum))),
+            change(size.ratio - 1.0),
+            f"{change_number(size.low - 1.0)} to {change(size.high - 1.0)}",
+        )
+        for spot, size in series
+    ]

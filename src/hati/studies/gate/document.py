@@ -9,7 +9,7 @@ from typing import Annotated
 from msgspec import UNSET, Struct, UnsetType
 
 from hati.core import Configuration, Finding, RevisionKind, Setting, setting_text
-from hati.core.wording import counted
+from hati.core.wording import counted, listed
 from hati.document.document import (
     Brief,
     Case,
@@ -86,11 +86,10 @@ def _worst(ruling: Ruling) -> str:
 
 
 def _largest(found: GateConclusion, rows: Sequence[Comparison]) -> str:
-    """The change over all configurations, if it shows there; else the largest change in a stratum."""
+    """The largest change over all configurations, if one shows there; else in a stratum."""
     rows = [row for row in rows if not row.configuration] or rows
-    row = max(rows, key=lambda row: abs(math.log(row.change.ratio)) if row.change.ratio else math.inf)
-    more = f", and {len(rows) - 1} more" if len(rows) > 1 else ""
-    return f"{_named(row)}{_size(row)}{_because(found, row)}{more}"
+    by_size = sorted(rows, key=lambda row: -abs(math.log(row.change.ratio)) if row.change.ratio else -math.inf)
+    return listed((f"{_named(row)}{_size(row)}{_because(found, row)}" for row in by_size), 1, "; ")
 
 
 def _all_rows(found: GateConclusion) -> list[Comparison]:
@@ -98,8 +97,7 @@ def _all_rows(found: GateConclusion) -> list[Comparison]:
 
 
 def _places(broken: Sequence[Broken]) -> str:
-    first = " ".join(filter(None, (broken[0].benchmark, str(broken[0].configuration))))
-    return first if len(broken) == 1 else f"{first} and {len(broken) - 1} more"
+    return listed((" ".join(filter(None, (each.benchmark, str(each.configuration)))) for each in broken), 1, "; ")
 
 
 def _named(row: Comparison) -> str:
