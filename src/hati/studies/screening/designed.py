@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from msgspec import Struct
 
-from hati.core import Benchmark, Evidence, InputError, Metric, StudyId, replace
+from hati.core import Benchmark, Configuration, Evidence, InputError, Metric, StudyId, Task, replace
+from hati.design import from_levels
 from hati.studies.screening.changes import Readable
 from hati.studies.screening.conclusion import RunCounts, ScreeningConclusion
-from hati.studies.screening.planning.models import ALPHA, RELEVANT
+from hati.studies.screening.planning.fractions import Choice
+from hati.studies.screening.planning.models import ALPHA, RELEVANT, ModelChoice
+from hati.studies.screening.planning.tasks import design_tasks
 from hati.studies.screening.population import ValidPopulation
-from hati.studies.screening.reruns import Reruns, purposes
+from hati.studies.screening.reruns import Reruns, blocks_of_tasks, purposes
 from hati.studies.screening.runs import Units
 from hati.studies.screening.screening_model import ShownEffects, conditional_effects, dominating_option
 from hati.studies.screening.warnings import OF_PROGRAMS, Remedies
@@ -20,7 +25,7 @@ if TYPE_CHECKING:
     from hati.space import Space
     from hati.stats import Term
 
-C = TypeVar("C")
+C = TypeVar("C", bound=Choice | ModelChoice)
 
 
 class DesignedScreening(Struct, Generic[C], frozen=True, dict=True):
@@ -49,6 +54,24 @@ class DesignedScreening(Struct, Generic[C], frozen=True, dict=True):
             raise InputError(f"alpha is a probability between 0 and 1, not {self.alpha}")
         if not 0.0 <= self.relevant < float("inf"):
             raise InputError(f"the relevant effect is a fraction, not {self.relevant}", fix="write 0.01 for 1 %")
+
+    @cached_property
+    def configurations(self) -> tuple[Configuration, ...]:
+        """The configurations to measure, one per row of the design."""
+        return from_levels(self.choice.levels, self.space)
+
+    @cached_property
+    def tasks(self) -> tuple[Task, ...]:
+        """All runs of the study in order."""
+        return design_tasks(self.id, self.benchmark, self.revision, self.space, self.configurations, self.choice)
+
+    def blocks_of(self, tasks: Sequence[Task], blocks: int) -> list[int | None]:
+        """The block of each task: that of its row in the design; each repetition of a row is in the next block."""
+        return blocks_of_tasks(tasks, blocks, self._row_blocks)
+
+    def _row_blocks(self, _: int) -> Mapping[Configuration, int]:
+        """The block of each row; all rows that are left out are in the first."""
+        return {}
 
     @property
     def reruns(self) -> Reruns:

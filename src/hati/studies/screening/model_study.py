@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hati.core import Configuration, Evidence, Outcome, Plan, Run, Task, generator, replace
-from hati.design import balanced_blocks, from_levels, levels
+from hati.design import balanced_blocks, levels
 from hati.stats.threads import on_one_thread
 from hati.studies.screening.conclusion import FollowUpSummary, ScreeningConclusion
 from hati.studies.screening.designed import DesignedScreening
@@ -26,14 +25,11 @@ from hati.studies.screening.model import ModelAnalysis
 from hati.studies.screening.model_conclusion import ConclusionBuilder, JudgedDesign, ModelJudgement, follow_up_warnings
 from hati.studies.screening.planning.models import ModelChoice, parameters_of
 from hati.studies.screening.planning.set_aside import with_usable
-from hati.studies.screening.planning.tasks import STAGE, design_tasks, effect_columns, own_tasks, tasks_left
-from hati.studies.screening.reruns import RERUN_STAGE, blocks_of_tasks, design_reruns, is_flip, with_suspects
+from hati.studies.screening.planning.tasks import STAGE, effect_columns, own_tasks, tasks_left
+from hati.studies.screening.reruns import RERUN_STAGE, design_reruns, is_flip, with_suspects
 from hati.studies.screening.runs import MeasuredDesign
 from hati.studies.screening.screening_model import ScreeningModel
 from hati.studies.screening.warnings import partial_warnings
-
-if TYPE_CHECKING:
-    pass
 
 _MOST_COLUMNS = 10_000
 _PAIR_WEIGHT = 0.01
@@ -47,16 +43,6 @@ class ModelScreening(DesignedScreening[ModelChoice], frozen=True, dict=True):
     """
 
     designs: PlannedDesigns = ()
-
-    @cached_property
-    def configurations(self) -> tuple[Configuration, ...]:
-        """The configurations to measure, one per row of the design."""
-        return from_levels(self.choice.levels, self.space)
-
-    @cached_property
-    def tasks(self) -> tuple[Task, ...]:
-        """All runs of the study in order."""
-        return design_tasks(self.id, self.benchmark, self.revision, self.space, self.configurations, self.choice)
 
     @on_one_thread
     def plan(self, evidence: Evidence) -> Plan:
@@ -95,10 +81,6 @@ class ModelScreening(DesignedScreening[ModelChoice], frozen=True, dict=True):
     def _early(self) -> frozenset[str]:
         """The ids of the tasks before the look, of all machines: these may be run after it, at any setting."""
         return frozenset().union(*self._before_look)
-
-    def blocks_of(self, tasks: Sequence[Task], blocks: int) -> list[int | None]:
-        """The block of each task: that of its row in the design; each repetition of a row is in the next block."""
-        return blocks_of_tasks(tasks, blocks, self._row_blocks)
 
     def _row_blocks(self, blocks: int) -> dict[Configuration, int]:
         columns = effect_columns(self.configurations, self.space, _MOST_COLUMNS)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hati.core import Benchmark, Configuration, Evidence, FloatArray, Plan, Run, StudyId, Task, generator
-from hati.design import Design, blocks_of, configurations, levels
+from hati.design import Design, blocks_of, check_two_level, levels
 from hati.stats import Contrasts, Index, ModelTerms, Term, contrasts
 from hati.stats.threads import on_one_thread
 from hati.studies.schedule import nothing_measured
@@ -30,11 +30,10 @@ from hati.studies.screening.dominance import PlannedDesigns
 from hati.studies.screening.model import always_there
 from hati.studies.screening.planning.fractions import Choice, FractionRequest, design_summary
 from hati.studies.screening.planning.models import ALPHA
-from hati.studies.screening.planning.tasks import STAGE, design_tasks, tasks_left
+from hati.studies.screening.planning.tasks import STAGE, tasks_left
 from hati.studies.screening.population import ValidPopulation
 from hati.studies.screening.reruns import (
     RERUN_STAGE,
-    blocks_of_tasks,
     design_reruns,
     repeated,
     reruns_made,
@@ -101,28 +100,16 @@ class Screening(DesignedScreening[Choice], frozen=True, dict=True):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _ = self.configurations
+        _ = self.design
+        check_two_level(self.space)
 
     @cached_property
     def design(self) -> Design:
         """The design, its factors named as the options."""
         return self.choice.design(self.space.names)
 
-    @cached_property
-    def configurations(self) -> tuple[Configuration, ...]:
-        """The configurations to measure, one per row of the design."""
-        return configurations(self.design, self.space)
-
-    @cached_property
-    def tasks(self) -> tuple[Task, ...]:
-        """All runs of the study in order."""
-        return design_tasks(self.id, self.benchmark, self.revision, self.space, self.configurations, self.choice)
-
-    def blocks_of(self, tasks: Sequence[Task], blocks: int) -> list[int | None]:
-        """The block of each task: by repetition if each block gets equally many, else by row of the design."""
-        return blocks_of_tasks(tasks, blocks, self._row_blocks)
-
     def _row_blocks(self, blocks: int) -> dict[Configuration, int]:
+        """The block of each row; all in the first if each block gets equally many repetitions."""
         if self.choice.repetitions % blocks == 0:
             return {}
         found = blocks_of(self.design, blocks, generator(self.id.seed, "blocks")).of_runs

@@ -19,6 +19,7 @@ from hati.core.wording import counted
 from hati.design import (
     CatalogueEntry,
     Design,
+    Levels,
     by_resolution,
     by_runs,
     catalogue_sizes,
@@ -63,6 +64,11 @@ class Choice(Struct, frozen=True):
     def runs(self) -> int:
         """Configurations times repetitions."""
         return self.configurations * self.repetitions
+
+    @property
+    def levels(self) -> Levels:
+        """The design's rows as positions of settings: 0 where a factor is -1, and 1 where it is +1."""
+        return np.asarray(self.design(_positions(self.factors)).matrix > 0, dtype=np.int16)
 
     def design(self, options: Sequence[str]) -> Design:
         """The design for those options, in their order.
