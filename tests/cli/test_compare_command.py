@@ -11,6 +11,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from hati.document.document import p_text
+
 Hati = Callable[..., Any]
 
 
@@ -45,6 +47,11 @@ def test_a_comparison_is_told(hati: Hati, files: Path) -> None:
     assert "+25.0 %" in rows["slow"]
     assert " 0.0 %" in rows["same"]
     assert rows["same"].rstrip().endswith("same")
+    p_values = {
+        one["benchmark"]: one["q_value"] for one in hati("compare", "a.json", "b.json", "--format", "json").json
+    }
+    assert all(f" {p_text(p_values[name])} " in rows[name] for name in rows)
+    assert "p: of no change, corrected for all comparisons (Benjamini-Hochberg, adaptive)." in done.out
     assert "geomean of 3" in done.out
     assert done.out.splitlines()[-1] == "1 slower (slow); 1 faster (fast); 1 same."
     assert done.err.splitlines() == ["only in a.json: gone time", "only in b.json: new time"]

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from msgspec import Struct, field
 
 from hati.core import Configuration, ExitStatus, Metric, SampleFormat, Workload, requests
-from hati.document.document import Shown, change, change_number, percent
+from hati.document.document import Cell, Shown, change, change_number, p_text, percent
 from hati.document.publishing import Interval, Of
 from hati.stats import TwoSampleTest
 from hati.studies.comparison.statistic import MEAN, ChoiceBasis, StatisticChoice
@@ -287,6 +287,11 @@ def interval_text(interval: tuple[float, float]) -> str:
     """The interval of a ratio as changes in percent, without the percent sign."""
     low, high = (change_number(end - 1.0) for end in interval)
     return f"{low} to {high}"
+
+
+def p_cell(found: Change) -> Cell:
+    """The corrected p-value of no change; None if the noise is unknown."""
+    return None if found.q_value is None else Shown(p_text(found.q_value), found.q_value)
 
 
 def statistic_name(row: Comparison) -> str:

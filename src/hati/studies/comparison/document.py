@@ -47,6 +47,7 @@ from hati.studies.comparison.conclusion import (
     change_text,
     chosen,
     interval_text,
+    p_cell,
     statistic_name,
     statistic_notes,
     statistics_text,
@@ -97,6 +98,7 @@ def cluster_rows(row: Comparison) -> list[tuple[Cell, ...]]:
             _centre(part.after, row),
             change_text(part.change),
             _interval(part.change),
+            p_cell(part.change),
             str(part.before.runs) if part.before.runs == part.after.runs else f"{part.before.runs}+{part.after.runs}",
             f"{part.change.verdict.value}, share" if part.share_moved else part.change.verdict.value,
         )
@@ -260,7 +262,7 @@ def comparison_table(found: Comparisons) -> Table:
     columns = (
         *columns_of("benchmark | > before | > after | > change"),
         Column(f"{percent(1.0 - found.alpha)} interval", "%", align=Align.RIGHT),
-        *columns_of("> n | verdict"),
+        *columns_of("> p | > n | verdict"),
     )
     title = f"Comparison of {metrics.pop()}" if len(metrics) == 1 else "Comparison"
     return Table(title, columns, (*rows, *means), _notes(found))
@@ -273,6 +275,7 @@ def _row(row: Comparison, name: str) -> tuple[Cell, ...]:
         quantity(row.after.mean, row.metric.unit),
         change_text(row.change),
         _interval((row.within_process or row).change),
+        p_cell(row.change),
         _runs(row),
         _verdict(row),
     )
@@ -379,7 +382,7 @@ def _with_ratio(found: Comparisons, metric: str) -> int:
 
 def _mean_row(metric: str, ratio: float, number: int) -> tuple[Cell, ...]:
     of = f" ({metric})" if metric else ""
-    return (f"geomean of {number}{of}", None, None, Shown(change(ratio - 1.0), ratio), None, None, None)
+    return (f"geomean of {number}{of}", None, None, Shown(change(ratio - 1.0), ratio), None, None, None, None)
 
 
 def _notes(found: Comparisons) -> tuple[str, ...]:
@@ -389,7 +392,7 @@ def _notes(found: Comparisons) -> tuple[str, ...]:
         f"n: the runs of each sample, of those that would decide {WITH_POWER}.",
         f"Slower or faster: the change is significant at {percent(found.alpha)} over all comparisons (false discovery "
         f"rate) and not shown to be within {percent(found.margin)}. Same: it is shown to be "
-        "within.",
+        "within. p: of no change, corrected for all comparisons (Benjamini-Hochberg, adaptive).",
     ]
     notes += within_process_notes(found.rows)
     notes += _joining_notes(found)

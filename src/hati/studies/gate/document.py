@@ -28,7 +28,7 @@ from hati.document.document import (
 from hati.document.publishing import Interval, Joined, Of, RunsJson, Settings, StudyJson
 from hati.stats.sign_bets import MOST_ROUNDS
 from hati.studies.comparison import ChangeVerdict, Comparison
-from hati.studies.comparison.conclusion import WITH_POWER, interval_text, statistic_notes, verdict_text
+from hati.studies.comparison.conclusion import WITH_POWER, interval_text, p_cell, statistic_notes, verdict_text
 from hati.studies.comparison.document import ComparedJson, SideJson, booked, comparison_sentence
 from hati.studies.findings import Report, ReportJson, Ruling, report_sentence
 from hati.studies.gate import AffectedOption, Broken, GateConclusion, WarmUpCut
@@ -286,7 +286,7 @@ def _cells(row: Comparison, ruling: Ruling) -> tuple[Cell, ...]:
         Shown(quantity(row.after.mean, row.metric.unit), row.after.mean),
         None if moved.ratio is None else Shown(change(moved.ratio - 1.0), moved.ratio),
         "none yet" if moved.interval is None else interval_text(moved.interval),
-        None if moved.q_value is None else Shown(p_text(moved.q_value), moved.q_value),
+        p_cell(moved),
         verdict_text(moved)
         if ruling.known(row) is None
         else Shown(f"{verdict_text(moved)}, known", moved.verdict.value),
