@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -12,11 +12,12 @@ from hati.core import Benchmark, Configuration, Evidence, InputError, Metric, St
 from hati.design import from_levels
 from hati.studies.screening.changes import Readable
 from hati.studies.screening.conclusion import RunCounts, ScreeningConclusion
+from hati.studies.screening.follow_up import FollowedDesign
 from hati.studies.screening.planning.fractions import Choice
 from hati.studies.screening.planning.models import ALPHA, RELEVANT, ModelChoice
 from hati.studies.screening.planning.tasks import design_tasks
 from hati.studies.screening.population import ValidPopulation
-from hati.studies.screening.reruns import Reruns, blocks_of_tasks, purposes
+from hati.studies.screening.reruns import Reruns, Unsettled, blocks_of_tasks, design_reruns, purposes, with_suspects
 from hati.studies.screening.runs import Units
 from hati.studies.screening.screening_model import ShownEffects, conditional_effects, dominating_option
 from hati.studies.screening.warnings import OF_PROGRAMS, Remedies
@@ -77,6 +78,25 @@ class DesignedScreening(Struct, Generic[C], frozen=True, dict=True):
     def reruns(self) -> Reruns:
         """The repeats of suspect runs."""
         return Reruns(self.id, self.benchmark, self.revision)
+
+    @cached_property
+    def _rows(self) -> FollowedDesign:
+        return FollowedDesign(self.metric, self.space, self.configurations, self.choice.repetitions)
+
+    def _spare(self, evidence: Evidence) -> int:
+        """The number of runs that are left to repeat suspect ones of the design."""
+        return self.choice.again - design_reruns(evidence)
+
+    def with_suspects(
+        self,
+        conclusion: ScreeningConclusion,
+        evidence: Evidence,
+        left: Unsettled,
+        shown: Callable[[Unsettled], tuple[str, ...]],
+    ) -> ScreeningConclusion:
+        """The conclusion with the repeated runs and the suspect runs ``left``, as by ``reruns.with_suspects``."""
+        again, spare = self._rows.repeated_runs(evidence), self._spare(evidence)
+        return with_suspects(conclusion, again, left, shown, spare, self.remedies)
 
     def with_shown(
         self,

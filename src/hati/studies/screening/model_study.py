@@ -20,13 +20,13 @@ from hati.studies.screening.dominance import (
     runs_until,
     with_dominating,
 )
-from hati.studies.screening.follow_up import FollowedDesign, FollowUp, with_flips
+from hati.studies.screening.follow_up import FollowUp, with_flips
 from hati.studies.screening.model import ModelAnalysis
 from hati.studies.screening.model_conclusion import ConclusionBuilder, JudgedDesign, ModelJudgement, follow_up_warnings
 from hati.studies.screening.planning.models import ModelChoice, parameters_of
 from hati.studies.screening.planning.set_aside import with_usable
 from hati.studies.screening.planning.tasks import STAGE, effect_columns, own_tasks, tasks_left
-from hati.studies.screening.reruns import RERUN_STAGE, design_reruns, is_flip, with_suspects
+from hati.studies.screening.reruns import RERUN_STAGE, design_reruns, is_flip
 from hati.studies.screening.runs import MeasuredDesign
 from hati.studies.screening.screening_model import ScreeningModel
 from hati.studies.screening.warnings import partial_warnings
@@ -59,7 +59,7 @@ class ModelScreening(DesignedScreening[ModelChoice], frozen=True, dict=True):
             return left if self.looked(evidence) else self._left_before_look(left)
         if any(is_flip(run.task) for run in evidence.runs):
             return self._flips_left(evidence)
-        again = self.reruns.plan(evidence, self.metric, self._suspects, self.choice.again - design_reruns(evidence))
+        again = self.reruns.plan(evidence, self.metric, self._suspects, self._spare(evidence))
         return again or tasks_left(self._last(evidence), evidence) or self._flips_left(evidence)
 
     def _left_before_look(self, left: Plan) -> Plan:
@@ -109,13 +109,11 @@ class ModelScreening(DesignedScreening[ModelChoice], frozen=True, dict=True):
         rows = ConclusionBuilder(self, self._model).conclusion(
             judged.found, judged.analysis, evidence.seconds, given_up
         )
-        conclusion = with_suspects(
+        conclusion = self.with_suspects(
             with_flips(rows, judged.flips),
-            self._rows.repeated_runs(evidence),
+            evidence,
             self._judgement.unsettled(evidence, judged),
             lambda left: self._judgement.important_without(left, evidence, judged),
-            self.choice.again - design_reruns(evidence),
-            self.remedies,
         )
         analysis, warnings = judged.analysis, (*partial_warnings(self.choice), *conclusion.warnings)
         followed = replace(conclusion, follow_up=self._followed(evidence), warnings=warnings)
@@ -278,10 +276,6 @@ class ModelScreening(DesignedScreening[ModelChoice], frozen=True, dict=True):
     @cached_property
     def _model(self) -> ScreeningModel:
         return ScreeningModel(self.space, self.choice.order, self.id.seed, self.alpha, self.relevant)
-
-    @cached_property
-    def _rows(self) -> FollowedDesign:
-        return FollowedDesign(self.metric, self.space, self.configurations, self.choice.repetitions)
 
     @cached_property
     def _judgement(self) -> ModelJudgement:

@@ -12,7 +12,6 @@ from hati.core import Benchmark, Configuration, Evidence, FloatArray, Plan, Run,
 from hati.design import Design, blocks_of, check_two_level, levels
 from hati.stats import Contrasts, Index, ModelTerms, Term, contrasts
 from hati.stats.threads import on_one_thread
-from hati.studies.schedule import nothing_measured
 from hati.studies.screening.changes import Readable
 from hati.studies.screening.conclusion import (
     DetectableEffect,
@@ -32,16 +31,7 @@ from hati.studies.screening.planning.fractions import Choice, FractionRequest, d
 from hati.studies.screening.planning.models import ALPHA
 from hati.studies.screening.planning.tasks import STAGE, tasks_left
 from hati.studies.screening.population import ValidPopulation
-from hati.studies.screening.reruns import (
-    RERUN_STAGE,
-    design_reruns,
-    repeated,
-    reruns_made,
-    settled,
-    suspected,
-    unsettled,
-    with_suspects,
-)
+from hati.studies.screening.reruns import repeated, suspected, unsettled
 from hati.studies.screening.runs import MeasuredDesign, choose_scale, configuration_units
 from hati.studies.screening.spread import Spread, analyse_spread, compare_machines
 from hati.studies.screening.warnings import Situation, machine_warnings, warnings
@@ -140,8 +130,7 @@ class Screening(DesignedScreening[Choice], frozen=True, dict=True):
         left = tasks_left(self.tasks, evidence)
         if left or not evidence.stage(STAGE).done:
             return left
-        spare = self.choice.again - design_reruns(evidence)
-        return self.reruns.plan(evidence, self.metric, self._suspects, spare)
+        return self.reruns.plan(evidence, self.metric, self._suspects, self._spare(evidence))
 
     @on_one_thread
     def conclude(self, evidence: Evidence) -> ScreeningConclusion:
@@ -159,11 +148,7 @@ class Screening(DesignedScreening[Choice], frozen=True, dict=True):
         units = configuration_units(rows, found.blocks, found.machines, found.in_time)
         conclusion = self.with_shown(of_rows, evidence, population, units, _readable(found, analysis))
         left = unsettled(found, self._suspected(found), repeated(evidence, self.metric))
-        again = reruns_made(self._made(evidence), self.metric, self._rows)
-        spare = self.choice.again - design_reruns(evidence)
-        return with_suspects(
-            conclusion, again, left, lambda some: self._shown(some.without(found)), spare, self.remedies
-        )
+        return self.with_suspects(conclusion, evidence, left, lambda some: self._shown(some.without(found)))
 
     def _shown(self, found: MeasuredDesign) -> tuple[str, ...]:
         """The options whose main effect is important, or important or aliased, the largest first."""
@@ -178,13 +163,7 @@ class Screening(DesignedScreening[Choice], frozen=True, dict=True):
         Raises:
             MeasurementError: where there is none.
         """
-        found = settled(self._made(evidence), self.metric, self._rows)
-        if not len(found.values):
-            raise nothing_measured(found.reasons)
-        return found
-
-    def _made(self, evidence: Evidence) -> Evidence:
-        return Evidence(tuple(run for run in evidence.runs if run.task.stage in (STAGE, RERUN_STAGE)))
+        return self._rows.measured(evidence)
 
     def _analysis(self, found: MeasuredDesign) -> Analysis:
         return analyse(
@@ -297,10 +276,6 @@ class Screening(DesignedScreening[Choice], frozen=True, dict=True):
 
     def _named(self, term: Term) -> tuple[str, ...]:
         return tuple(self.space.names[option] for option in term)
-
-    @cached_property
-    def _rows(self) -> dict[Configuration, int]:
-        return {configuration: row for row, configuration in enumerate(self.configurations)}
 
     @cached_property
     def _contrasts(self) -> Contrasts:
