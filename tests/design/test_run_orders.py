@@ -76,6 +76,28 @@ def test_a_robust_order_minimises_what_effects_explain_of_a_trend(repetitions: i
         )
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_of_equally_good_orders_the_first_drawn_is_taken(seed: int) -> None:
+    mains, pairs = columns(full_factorial(tuple("ab")).matrix.astype(np.float64))
+    # Two main effects and their interaction explain all of the trend, in any order.
+    assert np.array_equal(
+        trend_robust_order(mains, pairs, 1, 100, generator(seed, "order")), run_order(4, 1, generator(seed, "order"))
+    )
+
+
+@pytest.mark.parametrize("repetitions", [1, 2])
+def test_rounding_does_not_decide_the_order(repetitions: int) -> None:
+    mains, pairs = columns(SETTINGS[SETTINGS.prod(axis=1) > 0])  # 2^(4-1)
+    pairs = pairs[:, :3]
+    rng = generator(1, "rounding")
+    for seed in range(20):
+        noise = 1.0 + 1e-12 * rng.standard_normal(mains.shape)
+        assert np.array_equal(
+            trend_robust_order(mains * noise, pairs, repetitions, 100, generator(seed, "order")),
+            trend_robust_order(mains, pairs, repetitions, 100, generator(seed, "order")),
+        )
+
+
 def test_one_order_is_the_random_one() -> None:
     chosen = trend_robust_order(*columns(SETTINGS), 2, 1, generator(7, "order"))
     assert np.array_equal(chosen, run_order(16, 2, generator(7, "order")))
