@@ -80,6 +80,16 @@ def nothing(_: Mapping[str, Setting]) -> float:
     return 0.0
 
 
+def test_suspect_runs_are_sought_on_the_scale_of_the_analysis(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, truth = study("constrained"), value(TRUTHS["constrained"][0])
+    evidence = measure(made, truth)
+    found = made.measured(evidence)
+    model = made._model
+    assert model.scale(found) is model.analysis(found).readable.scale
+    monkeypatch.setattr(ScreeningModel, "scale", lambda *_: pytest.fail("the scale was chosen again"))
+    made.conclude(evidence)
+
+
 def test_a_study_is_analysed_on_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     seen, analysis = list[set[int]](), ScreeningModel.analysis
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import pytest
 from simulated_subject import BENCHMARK, LATENCY, measure, multiplying, screening, space
 
 from hati.core import Budget, Evidence, Plan, Run, StudyId, Task, generator, replace
@@ -65,6 +66,22 @@ def test_a_budget_that_is_spent_is_named_in_the_warning_of_runs_that_were_not_ma
     assert warning("30").endswith("not made; the budget of 30 is spent, and a larger --budget makes more")
     assert warning("32").endswith("else run the same command again")
     assert warning("9h").endswith("else run the same command again")
+
+
+def test_a_complete_screening_is_not_planned_again_for_its_warnings(monkeypatch: pytest.MonkeyPatch) -> None:
+    of_options, whole = space(6), screening(6, 32)
+    choice = choose_followed(of_options, 60, generator(1, "design"))
+    assert isinstance(choice, ModelChoice)
+    followed = ModelScreening(whole.id, "simulated", BENCHMARK, LATENCY, "1", of_options, choice)
+    value = multiplying({"a": 0.5, "b": 0.3})
+    for study in (whole, followed):
+        evidence = measure(study, value)
+        assert not study.complete(Evidence(evidence.runs[:-1]))
+        with monkeypatch.context() as patched:
+            patched.setattr(type(study), "plan", lambda *_: pytest.fail("it was planned again"))
+            assert with_budget(study, str(len(evidence.runs)), evidence) is study
+    assert choice.follow_up
+    assert with_budget(followed, "9", evidence).plan(evidence) == Plan()
 
 
 def test_flips_that_the_budget_ended_are_named_with_it() -> None:

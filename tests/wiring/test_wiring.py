@@ -12,13 +12,14 @@ import pytest
 
 from hati.core import InputError, MeasurementError, Revision, RevisionKind, Run, generator
 from hati.design import run_order
-from hati.studies.screening import AnyChoice, designs_of, read_choice, stored_choice
+from hati.studies.screening import AnyChoice, Screening, designs_of, read_choice, stored_choice
 from hati.subject import Revisions
 from hati.wiring import conclude_stored, prepare_screening, workplace
 from hati.wiring.comparing import _thinned
 from hati.wiring.kinds.screening import ScreeningRequest
 from hati.wiring.screening import campaign as choosing
 from hati.wiring.screening.campaign import ScreeningCampaign
+from hati.wiring.stored_studies import known_of
 
 PROJECT = """\
 [subject]
@@ -223,6 +224,18 @@ def test_a_stored_study_is_concluded_for_the_same_options_only(project: Path) ->
     )
     with pytest.raises(InputError, match="are not those of"):
         conclude_stored(workplace(project, None), conclusion.study)
+
+
+def test_what_a_report_concludes_is_known_to_the_next_study(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = workplace(project, None)
+    prepare_screening(place, REQUEST, fresh=False).make()
+    shutil.rmtree(project / ".hati" / "conclusions")
+    conclusion = conclude_stored(place, None)
+    monkeypatch.setattr(Screening, "conclude", lambda *_: pytest.fail("it was concluded again"))
+    known = known_of(place, conclusion)
+    assert known is not None
+    assert known.important is not None
+    assert known.important.value.options == conclusion.influential
 
 
 def test_of_a_line_the_last_of_each_day_is_taken_in_the_lines_order() -> None:

@@ -260,7 +260,8 @@ class ModelJudgement(Struct, frozen=True):
 
     def unsettled(self, evidence: Evidence, judged: JudgedDesign) -> Unsettled:
         """The suspect runs that were not repeated."""
-        return unsettled(judged.found, self.model.suspected(judged.found), repeated(evidence, self.rows.metric))
+        suspects = self.model.suspected(judged.found, judged.analysis.readable.scale)
+        return unsettled(judged.found, suspects, repeated(evidence, self.rows.metric))
 
     def important_without(self, left: Unsettled, evidence: Evidence, judged: JudgedDesign) -> tuple[str, ...]:
         """The important options with predicted values for suspect runs, and without suspect flips."""
@@ -312,7 +313,7 @@ def _claims(judgement: ModelJudgement, runs: Evidence) -> tuple[Claim, ...]:
 def _suspects(judgement: ModelJudgement, runs: Evidence) -> tuple[Run, ...]:
     """The suspect runs, the most suspect first, cached since each later run is planned from those before it."""
     found = judgement.rows.measured_with_flips(runs)
-    return tuple(found.runs[place] for place in judgement.model.suspected(found)[0])
+    return tuple(found.runs[place] for place in judgement.model.suspected(found, judgement.model.scale(found))[0])
 
 
 def _not_refuted(options: Sequence[str], flips: Sequence[FlipEvidence]) -> tuple[str, ...]:

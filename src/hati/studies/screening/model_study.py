@@ -258,6 +258,11 @@ class ModelScreening(DesignedScreening[ModelChoice], frozen=True, dict=True):
         other = self._decided_by(evidence)
         return other.due(evidence) if other is not None else (*self._first, *self._last(evidence))
 
+    def complete(self, evidence: Evidence) -> bool:
+        """Whether all runs of the design are made, and all flips yielded a value."""
+        own = self.as_run(evidence)
+        return not tasks_left(self.due(evidence), evidence) and own._flips_done(evidence) >= own.choice.follow_up
+
     @cached_property
     def _first(self) -> tuple[Task, ...]:
         """The design's runs that are made in any case."""
@@ -310,9 +315,11 @@ class ModelScreening(DesignedScreening[ModelChoice], frozen=True, dict=True):
     def _followed(self, evidence: Evidence) -> FollowUpSummary | None:
         if not self.choice.follow_up:
             return None
-        done = sum(is_flip(run.task) and run.of(self.metric.name) is not None for run in evidence.runs)
         given_up = self._follow_up(evidence).given_up(evidence, self._judgement.claims)
-        return FollowUpSummary(self.choice.follow_up, done, given_up)
+        return FollowUpSummary(self.choice.follow_up, self._flips_done(evidence), given_up)
+
+    def _flips_done(self, evidence: Evidence) -> int:
+        return sum(is_flip(run.task) and run.of(self.metric.name) is not None for run in evidence.runs)
 
 
 def _worked(runs: Sequence[Run], valid: Callable[[Configuration], bool]) -> tuple[Configuration, ...]:

@@ -102,12 +102,15 @@ class ScreeningModel(Struct, frozen=True, dict=True):
             population=self.valid,
         )
 
-    def suspected(self, found: MeasuredDesign) -> tuple[Index, FloatArray]:
+    def scale(self, found: MeasuredDesign) -> EffectScale:
+        """The deciding scale of the runs' analysis."""
+        units = model_units(self.effects, self._levels(found), found.blocks, _machines_and_flips(found))
+        terms = model_terms(self.effects, units.levels, units.blocks)
+        return choose_scale_of_model(found.values, terms, units)[0]
+
+    def suspected(self, found: MeasuredDesign, scale: EffectScale) -> tuple[Index, FloatArray]:
         """The places of suspect runs, the most suspect first, and the values with predictions in their place."""
-        rows = self._levels(found)
-        units = model_units(self.effects, rows, found.blocks, _machines_and_flips(found))
-        scale, _ = choose_scale_of_model(found.values, model_terms(self.effects, units.levels, units.blocks), units)
-        terms = model_terms(self.effects, rows, found.blocks, found.in_time)
+        terms = model_terms(self.effects, self._levels(found), found.blocks, found.in_time)
         candidates = _with_effects_in_flips(terms, [run.task for run in found.runs], self.space.names)
         return suspected(candidates, found.values, scale)
 

@@ -109,6 +109,10 @@ class Screening(DesignedScreening[Choice], frozen=True, dict=True):
         """The design's runs; repeats of suspect runs replace none of them."""
         return self.tasks
 
+    def complete(self, evidence: Evidence) -> bool:
+        """Whether all runs of the design are made."""
+        return not tasks_left(self.tasks, evidence)
+
     def as_run(self, _: Evidence) -> Screening:
         """The study itself: nothing changes its design."""
         return self

@@ -332,6 +332,8 @@ class ScreeningCampaign(Struct, frozen=True):
 
 def with_budget(study: AnyScreening, limit: str, evidence: Evidence) -> AnyScreening:
     """The study, whose warning of runs that were not made says so if its budget is spent."""
+    if study.complete(evidence):
+        return study
     left = study.plan(evidence)
     if not left or left.within(Budget.parse(limit).left(evidence)):
         return study

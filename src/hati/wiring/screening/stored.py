@@ -52,6 +52,7 @@ from hati.wiring.screening.campaign import (
     prepare_screening,
     with_budget,
 )
+from hati.wiring.screening.concluding import keep_findings
 from hati.wiring.screening.promises import remedies
 from hati.wiring.table import BENCHMARK, table_benchmark
 from hati.wiring.templates import space_then, template_of
@@ -76,9 +77,9 @@ def conclude_stored(
     evidence = place.store.evidence(study.id)
     record = next(record for record in _screenings(place) if record.id == study.id)
     limit = json.loads(record.id.parameters)["budget"]
-    return with_losses(
-        with_budget(study, limit, evidence).conclude(evidence), evidence, study.metric, isolated_of(record.choice)
-    )
+    conclusion = with_budget(study, limit, evidence).conclude(evidence)
+    keep_findings(place, study, evidence, conclusion)
+    return with_losses(conclusion, evidence, study.metric, isolated_of(record.choice))
 
 
 def stored_screening(
