@@ -9,10 +9,11 @@ import pytest
 from html_page import Page, assert_alone, assert_described
 
 from hati.core import Assignment, Metric, Revision, RevisionKind, replace
-from hati.render import document_html
+from hati.render import document_html, document_markdown, document_text, table_text
 from hati.studies.regression import HistoryConclusion, Series, histories
 from hati.studies.regression.document import histories_document, history_figures
 from hati.studies.replay import Replayed, RevisionSpread
+from hati.studies.replay.document import replay_document, title_tables
 
 LATENCY = Metric("latency", "s")
 HOSTILE = "<script>alert(1)</script>"
@@ -93,3 +94,18 @@ def test_of_many_series_those_that_changed_are_drawn() -> None:
     assert sum(figure is not None for figure in figures) == 40
     page = Page(document_html(histories_document(series, concluded(*series))))
     assert "20 of 60 series are not drawn" in page.words
+
+
+def test_the_titles_of_revisions_that_tables_name_are_in_lines_of_the_screen() -> None:
+    series = stepped("main latency")
+    long = "Sort the keys " * 9
+    found = replace(replayed((series,)), titles={"r0": "Begin", "r20": long}, names={"r20": "v2 (r20)"})
+    for many in (found, replace(found, spreads={})):
+        document = replay_document(many, concluded(series))
+        [titles] = (each for each in document.tables if each.title == "Titles of revisions")
+        assert titles.rows[-1][0] == "v2 (r20)"
+        assert (len(titles.rows) == 2) == bool(many.spreads)
+        assert max(map(len, table_text(titles).splitlines())) <= 80
+        for text in (document_text(document), document_markdown(document), document_html(document)):
+            assert "Sort the keys Sort the keys Sort the ..." in text
+    assert not title_tables(replace(found, titles={}), concluded(series))

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from hati.core.errors import InputError, Place
 from hati.core.study import digest
+from hati.core.wording import LINE, shortened
 
 
 class MachineState(Struct, frozen=True, dict=True):
@@ -179,6 +180,11 @@ class Revision(Struct, frozen=True):
     def short(self) -> str:
         """A commit's abbreviated hash; the whole id of other kinds of revisions."""
         return self.id[:_SHOWN] if self.kind is RevisionKind.GIT else self.id
+
+    @property
+    def caption(self) -> str:
+        """The revision with its title, shortened to a line of text; empty without a title."""
+        return shortened(f"{self}: {self.title}", LINE) if self.title else ""
 
     def __str__(self) -> str:
         name = self.name or ("" if self.id.startswith(self.given) else self.given) or self.tag

@@ -47,6 +47,22 @@ def listed(names: Iterable[str], most: int = 6, separator: str = ", ") -> str:
     return f"{separator.join(known[:most])}{separator.strip(', ')} and {more:,} more"
 
 
+LINE = 80
+"""The columns of a line of text."""
+
+
+def shortened(text: str, columns: int) -> str:
+    """The text, cut after a word with an ellipsis where it has more than that number of columns.
+
+    >>> shortened("Sort by radix", 13), shortened("Sort by radix", 11)
+    ('Sort by radix', 'Sort by ...')
+    """
+    if len(text) <= columns:
+        return text
+    kept = text[: max(columns - 3, 0)]
+    return f"{kept[: kept.rfind(' ') + 1] or kept}..."
+
+
 _LONGEST = 200  # the comparison is quadratic in length
 
 

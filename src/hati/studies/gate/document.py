@@ -269,7 +269,12 @@ def _rows_table(ruling: Ruling) -> Table:
         f"{found.revision} against {found.reference}: {gate_verdict(ruling)}",
         (Column("benchmark"), *_COLUMNS),
         rows,
-        (*_notes(found), *(f"{report_sentence(one)}." for one in ruling.reports), *map(_unshown, ruling.unshown)),
+        (
+            *filter(None, (found.revision.caption, found.reference.caption)),
+            *_notes(found),
+            *(f"{report_sentence(one)}." for one in ruling.reports),
+            *map(_unshown, ruling.unshown),
+        ),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 from msgspec import UNSET, Struct, UnsetType
 
 from hati.core import Assignment, Configuration, replace
+from hati.core.wording import LINE, shortened
 from hati.document.document import (
     Align,
     Aside,
@@ -189,6 +190,23 @@ def _spread_table(title: str, metric_unit: str, spreads: Sequence[RevisionSpread
     return Table(title, (Column("revision"), *numbers, Column("")), rows, (_LEGEND,))
 
 
+def title_tables(found: Replayed, concluded: Sequence[HistoryConclusion]) -> list[Table]:
+    """The titles, shortened to a line, of the revisions that other tables name; none where they have none."""
+    named = {
+        *(
+            spread.revision.short
+            for spreads in found.spreads.values()
+            for spread in spreads
+            if spread.configurations > 1
+        ),
+        *(place for one in concluded for each in one.change_points for place in (each.position, *each.positions)),
+    }
+    titles = {found.names.get(place, place): title for place, title in found.titles.items() if place in named}
+    room = LINE - max(map(len, titles), default=0) - len("  ")
+    rows = tuple((name, shortened(title, room)) for name, title in titles.items())
+    return [Table("Titles of revisions", columns_of("revision | title"), rows, ())] if rows else []
+
+
 _WIDTH = 32
 _LEGEND = "From the smallest to the largest -, between the quartiles =, at the median |, all on one scale."
 
@@ -208,7 +226,12 @@ def replay_document(found: Replayed, concluded: Sequence[HistoryConclusion], fur
     """Where the series of a replay changed, and the distribution over the configurations at each revision."""
     covered = (("coverage", line) for line in coverage_lines(found.coverage))
     named = [_named(one, found.names) for one in concluded]
-    tables: tuple[Section, ...] = (*affected_tables(named), *spread_tables(found), *further)
+    tables: tuple[Section, ...] = (
+        *affected_tables(named),
+        *spread_tables(found),
+        *title_tables(found, concluded),
+        *further,
+    )
     return histories_document(found.series, named, found, tuple(covered), tables)
 
 

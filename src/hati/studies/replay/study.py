@@ -63,7 +63,7 @@ class Replayed(Struct, frozen=True):
 
     ``spreads`` are by benchmark and metric. A revision at which a configuration could not be measured is left out of
     every series of several configurations that includes it. ``coverage`` describes the measured part of each
-    benchmark's space. ``names`` are those of revisions that have one, by their position.
+    benchmark's space. ``names`` and ``titles`` are those of revisions that have one, by their position.
     """
 
     study: str
@@ -77,6 +77,7 @@ class Replayed(Struct, frozen=True):
     seconds: float
     coverage: tuple[Coverage, ...] = ()
     names: dict[str, str] = field(default_factory=dict)
+    titles: dict[str, str] = field(default_factory=dict)
 
 
 _Groups = dict[str, FloatArray]
@@ -428,6 +429,7 @@ class Replay:
             seconds=evidence.seconds,
             coverage=self.coverage,
             names={each.short: str(each) for each in self.revisions if str(each) != each.short},
+            titles={each.short: each.title for each in self.revisions if each.title},
         )
 
     def tasks_of(self, place: int) -> list[Task]:
