@@ -109,7 +109,7 @@ def simulate_drift(choice: Choice, *, studies: int = STUDIES, active: Mapping[Te
         deviations = np.broadcast_to(mean, choice.configurations)[rows] + rng.standard_normal(len(rows))
         found = analyse(design, _values(Noise.LOG_NORMAL, deviations), rows, blocks, alpha=ALPHA, relevant=0.0)
         effects = shown_effects(found, matrix[rows])
-        warned += drift(found.decided, rows, np.arange(len(rows)), np.empty((len(rows), 0)), effects)[1] < DRIFT
+        warned += drift(found.readable.values, rows, np.arange(len(rows)), np.empty((len(rows), 0)), effects)[1] < DRIFT
     return warned / studies
 
 

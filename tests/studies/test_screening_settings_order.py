@@ -46,7 +46,7 @@ def test_swapped_settings_give_the_same_verdicts_and_the_opposite_contrast(
 ) -> None:
     one, other = analysed(sizes, None), analysed(sizes, swapped)
     turned = {effect.term: effect for effect in other.effects}
-    assert one.scale is other.scale
+    assert one.readable.scale is other.readable.scale
     for effect in one.effects:
         same = turned[effect.term]
         assert same.important is effect.important

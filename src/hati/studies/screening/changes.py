@@ -8,8 +8,8 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import FloatArray, replace
-from hati.stats import change_interval, least_ratio
-from hati.studies.screening.conclusion import EffectScale, RelativeTo
+from hati.stats import Term, change_interval, least_ratio
+from hati.studies.screening.conclusion import EffectScale, Noise, RelativeTo
 
 Interval = tuple[float, float]
 
@@ -114,6 +114,22 @@ class Readable(Struct, frozen=True, eq=False):
             return None
         rounded = abs(contrast.base.mean) <= _ROUNDING * self.typical
         return replace(contrast.base, mean=0.0) if rounded else contrast.base
+
+
+class EffectAnalysis(Struct, frozen=True, eq=False, kw_only=True):
+    """The basis and the power of an analysis of effects on values on the deciding scale, ``readable``.
+
+    ``detectable`` is a pair: in the unit, and as a fraction. ``confounded`` effects cannot be distinguished from a
+    trend over the order of runs, and are not important.
+    """
+
+    readable: Readable
+    scale_reason: str
+    judged_by: Noise
+    threshold: float | None
+    detectable: tuple[float, float] | None
+    missing: tuple[Term, ...]
+    confounded: tuple[Term, ...] = ()
 
 
 def _fraction(difference: float, base: float) -> float:

@@ -36,7 +36,7 @@ from hati.stats import (
     t_two_sided,
     without_blocks,
 )
-from hati.studies.screening.changes import BaseMean, EffectContrast, Readable
+from hati.studies.screening.changes import BaseMean, EffectAnalysis, EffectContrast, Readable
 from hati.studies.screening.conclusion import EffectScale, EffectSize, Noise
 from hati.studies.screening.runs import choose_scale
 
@@ -221,22 +221,10 @@ def _ratio(sizes: FloatArray, errors: FloatArray) -> FloatArray:
         return np.where(sizes > 0.0, sizes / errors, 0.0)
 
 
-class Analysis(Struct, frozen=True, eq=False):
-    """The analysis of a two-level design; effects are sorted by the size of their contrast, largest first.
+class Analysis(EffectAnalysis, frozen=True, eq=False, kw_only=True):
+    """The analysis of a two-level design; effects are sorted by the size of their contrast, largest first."""
 
-    ``detectable`` is a pair: in the unit, and as a fraction. ``decided`` holds the values on the deciding scale.
-    ``confounded`` effects cannot be distinguished from a trend over the order of runs, and are not important.
-    """
-
-    scale: EffectScale
-    scale_reason: str
-    judged_by: Noise
     effects: tuple[Estimated, ...]
-    threshold: float | None
-    detectable: tuple[float, float] | None
-    missing: tuple[Term, ...]
-    decided: FloatArray
-    confounded: tuple[Term, ...] = ()
 
 
 def analyse(
@@ -343,14 +331,13 @@ def _analysis(
     named = named_by_heredity(found, matrix)
     limit = judgement.detectable
     return Analysis(
-        scale=decided.scale,
+        readable=decided,
         scale_reason=reason,
         judged_by=judgement.judged_by,
         effects=tuple(sorted(named, key=lambda effect: (-abs(effect.contrast), len(effect.term), effect.term))),
         threshold=judgement.threshold,
         detectable=None if limit is None else (decided.in_unit(limit), decided.relative(limit)),
         missing=fit.missing,
-        decided=decided.values,
     )
 
 

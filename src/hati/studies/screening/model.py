@@ -31,7 +31,7 @@ from hati.stats import (
     t_quantile,
 )
 from hati.stats.terms import added_basis, orthogonal_part, spanned
-from hati.studies.screening.changes import BaseMean, EffectContrast, Readable
+from hati.studies.screening.changes import BaseMean, EffectAnalysis, EffectContrast, Readable
 from hati.studies.screening.conclusion import EffectScale, Noise
 from hati.studies.screening.population import Cell, ValidPopulation
 from hati.studies.screening.runs import Units, choose_scale_of_model, model_units
@@ -323,23 +323,16 @@ class ModelEffect(Struct, frozen=True, eq=False):
     half_normal: float
 
 
-class ModelAnalysis(Struct, frozen=True, eq=False):
+class ModelAnalysis(EffectAnalysis, frozen=True, eq=False, kw_only=True):
     """The analysis of any design; effects are sorted by their size, the largest first.
 
     ``model`` holds all effects that were sought, ``predicting`` are the terms of the predictive model, ``prediction``
     is its fit on the deciding scale, ``judged`` the fit that estimates the effects, and ``own`` the same fit in the
-    values' unit; all are fits of the ``units``' values. ``readable`` holds the runs' values. ``confounded`` effects may
-    be a trend over the order of runs: they are not important. ``unsought`` interactions were not sought because the
-    model is large already.
+    values' unit; all are fits of the ``units``' values. ``readable`` holds the runs' values. ``unsought`` interactions
+    were not sought because the model is large already.
     """
 
-    readable: Readable
-    scale_reason: str
-    judged_by: Noise
     effects: tuple[ModelEffect, ...]
-    threshold: float | None
-    detectable: tuple[float, float] | None
-    missing: tuple[Term, ...]
     unsought: tuple[Term, ...]
     model: Model
     predicting: tuple[Term, ...]
@@ -347,7 +340,6 @@ class ModelAnalysis(Struct, frozen=True, eq=False):
     judged: ModelFit
     own: ModelFit
     units: Units
-    confounded: tuple[Term, ...] = ()
 
 
 def model_terms(model: Model, levels: Levels, blocks: Index, order: FloatArray | None = None) -> ModelTerms:

@@ -12,7 +12,6 @@ from hati.core import Benchmark, Configuration, Evidence, FloatArray, Plan, Run,
 from hati.design import Design, blocks_of, check_two_level, levels
 from hati.stats import Contrasts, Index, ModelTerms, Term, contrasts
 from hati.stats.threads import on_one_thread
-from hati.studies.screening.changes import Readable
 from hati.studies.screening.conclusion import (
     DetectableEffect,
     Dispersion,
@@ -150,7 +149,7 @@ class Screening(DesignedScreening[Choice], frozen=True, dict=True):
         rows = levels([run.task.configuration for run in found.runs], self.space)
         # With configurations as units, what a model of few terms omits belongs to these.
         units = configuration_units(rows, found.blocks, found.machines, found.in_time)
-        conclusion = self.with_shown(of_rows, evidence, population, units, _readable(found, analysis))
+        conclusion = self.with_shown(of_rows, evidence, population, units, analysis.readable)
         left = unsettled(found, self._suspected(found), repeated(evidence, self.metric))
         return self.with_suspects(conclusion, evidence, left, lambda some: self._shown(some.without(found)))
 
@@ -196,14 +195,16 @@ class Screening(DesignedScreening[Choice], frozen=True, dict=True):
     def _conclusion(self, found: MeasuredDesign, analysis: Analysis, seconds: float) -> ScreeningConclusion:
         summary = design_summary(self.choice, self.design)
         machines = self._machine_blocks(found, analysis)
-        spread = analyse_spread(self._contrasts, found, analysis.scale, alpha=self.alpha, relevant=self.relevant)
+        spread = analyse_spread(
+            self._contrasts, found, analysis.readable.scale, alpha=self.alpha, relevant=self.relevant
+        )
         return ScreeningConclusion(
             study=self.id.key,
             subject=self.subject,
             benchmark=self.benchmark.name,
             revision=self.revision,
             metric=self.metric,
-            scale=analysis.scale,
+            scale=analysis.readable.scale,
             scale_reason=analysis.scale_reason,
             judged_by=analysis.judged_by,
             alpha=self.alpha,
@@ -241,7 +242,7 @@ class Screening(DesignedScreening[Choice], frozen=True, dict=True):
             ),
             model=self._model(found, analysis),
             machine_blocks=machines,
-            relative_to=_readable(found, analysis).relative_to,
+            relative_to=analysis.readable.relative_to,
             template=tuple(map(str, self.space.template)),
         )
 
@@ -251,13 +252,13 @@ class Screening(DesignedScreening[Choice], frozen=True, dict=True):
         shown = known.columns[:, [len(term) <= _PAIR for term in known.terms]][found.rows].astype(np.float64)
         mains = dict(zip(self.space.names, np.split(signs, signs.shape[1], axis=1), strict=True))
         pairs = [self._named(term) for term in known.terms if len(term) == _PAIR]
-        return compare_machines(found, _readable(found, analysis), mains, [shown], alpha=self.alpha, pairs=pairs)
+        return compare_machines(found, analysis.readable, mains, [shown], alpha=self.alpha, pairs=pairs)
 
     def _model(self, found: MeasuredDesign, analysis: Analysis) -> ModelSummary:
         terms = tuple(effect.term for effect in analysis.effects if effect.important)
         return ModelSummary(
             tuple(map(self._named, terms)),
-            explained_by(self.design.matrix[found.rows], terms, analysis.decided, found.blocks),
+            explained_by(self.design.matrix[found.rows], terms, analysis.readable.values, found.blocks),
         )
 
     def _dispersion(self, spread: Spread) -> Dispersion:
@@ -284,8 +285,3 @@ class Screening(DesignedScreening[Choice], frozen=True, dict=True):
     @cached_property
     def _contrasts(self) -> Contrasts:
         return contrasts(self.design.matrix)
-
-
-def _readable(found: MeasuredDesign, analysis: Analysis) -> Readable:
-    """The analysed values, on their scale."""
-    return Readable(analysis.decided, analysis.scale, float(np.mean(np.abs(found.values))))

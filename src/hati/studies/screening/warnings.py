@@ -228,7 +228,7 @@ def _noise(s: Situation) -> Iterator[str]:
 
 def _drift(s: Situation) -> Iterator[str]:
     effects = shown_effects(s.analysis, s.matrix[s.measured.rows])
-    yield from drift_warning(s.analysis.decided, s.measured, effects, s.remedies)
+    yield from drift_warning(s.analysis.readable.values, s.measured, effects, s.remedies)
 
 
 def drift_warning(values: FloatArray, found: MeasuredDesign, effects: FloatArray, remedies: Remedies) -> Iterator[str]:
