@@ -386,6 +386,11 @@ class Dispersion(Struct, frozen=True):
         return any(effect.shown and len(effect.options) == 1 for effect in self.effects)
 
 
+def important_options(effects: Sequence[Effect]) -> Options:
+    """The options whose main effect is important, the largest first."""
+    return tuple(effect.options[0] for effect in effects if effect.important and len(effect.options) == 1)
+
+
 class RunCounts(Struct, frozen=True):
     """How many runs yielded a value of the metric, and how many did not.
 

@@ -10,23 +10,53 @@ from msgspec import Struct
 
 from hati.core import Benchmark, Configuration, Evidence, InputError, Metric, StudyId, Task, replace
 from hati.design import from_levels
-from hati.studies.screening.changes import Readable
-from hati.studies.screening.conclusion import RunCounts, ScreeningConclusion
+from hati.studies.screening.changes import EffectAnalysis, Readable
+from hati.studies.screening.conclusion import (
+    DesignSummary,
+    DetectableEffect,
+    Dispersion,
+    Effect,
+    LackOfFit,
+    MachineBlocks,
+    ModelSummary,
+    Options,
+    RunCounts,
+    ScreeningConclusion,
+    important_options,
+    option_summaries,
+)
 from hati.studies.screening.follow_up import FollowedDesign
 from hati.studies.screening.planning.fractions import Choice
 from hati.studies.screening.planning.models import ALPHA, RELEVANT, ModelChoice
 from hati.studies.screening.planning.tasks import design_tasks
 from hati.studies.screening.population import ValidPopulation
 from hati.studies.screening.reruns import Reruns, Unsettled, blocks_of_tasks, design_reruns, purposes, with_suspects
-from hati.studies.screening.runs import Units
+from hati.studies.screening.runs import MeasuredDesign, Units
 from hati.studies.screening.screening_model import ShownEffects, conditional_effects, dominating_option
-from hati.studies.screening.warnings import OF_PROGRAMS, Remedies
+from hati.studies.screening.warnings import OF_PROGRAMS, Remedies, machine_warnings
 
 if TYPE_CHECKING:
     from hati.space import Space
     from hati.stats import Term
 
 C = TypeVar("C", bound=Choice | ModelChoice)
+
+
+class ScreeningFindings(Struct, frozen=True, eq=False):
+    """The parts of a conclusion that contrasts and a model find each in their own way.
+
+    ``warnings`` are all but those of machines.
+    """
+
+    design: DesignSummary
+    effects: tuple[Effect, ...]
+    ranking: Options
+    dispersion: Dispersion | None
+    model: ModelSummary
+    machine_blocks: MachineBlocks | None
+    warnings: tuple[str, ...]
+    lack_of_fit: LackOfFit | None = None
+    fewest_runs: int | None = None
 
 
 class DesignedScreening(Struct, Generic[C], frozen=True, dict=True):
@@ -86,6 +116,51 @@ class DesignedScreening(Struct, Generic[C], frozen=True, dict=True):
     def _spare(self, evidence: Evidence) -> int:
         """The number of runs that are left to repeat suspect ones of the design."""
         return self.choice.again - design_reruns(evidence)
+
+    def named(self, term: Term) -> Options:
+        """The options of a term."""
+        return tuple(self.space.names[option] for option in term)
+
+    def concluded(
+        self, measured: MeasuredDesign, analysis: EffectAnalysis, found: ScreeningFindings, seconds: float
+    ) -> ScreeningConclusion:
+        """The conclusion from the runs alone, which took that time."""
+        from hati.space import count
+
+        return ScreeningConclusion(
+            study=self.id.key,
+            subject=self.subject,
+            benchmark=self.benchmark.name,
+            revision=self.revision,
+            metric=self.metric,
+            scale=analysis.readable.scale,
+            scale_reason=analysis.scale_reason,
+            relative_to=analysis.readable.relative_to,
+            judged_by=analysis.judged_by,
+            alpha=self.alpha,
+            relevant=self.relevant,
+            options=option_summaries(self.space),
+            configurations=count(self.space),
+            design=found.design,
+            effects=found.effects,
+            ranking=found.ranking,
+            important=important_options(found.effects),
+            threshold=analysis.threshold,
+            detectable=None if analysis.detectable is None else DetectableEffect(*analysis.detectable),
+            missing=tuple(map(self.named, analysis.missing)),
+            dispersion=found.dispersion,
+            points=measured.points,
+            done=len(measured.values),
+            failed=len(measured.failed),
+            failures=measured.reasons,
+            seconds=seconds,
+            warnings=(*machine_warnings(found.machine_blocks), *found.warnings),
+            model=found.model,
+            lack_of_fit=found.lack_of_fit,
+            machine_blocks=found.machine_blocks,
+            template=tuple(map(str, self.space.template)),
+            fewest_runs=found.fewest_runs,
+        )
 
     def with_suspects(
         self,

@@ -29,7 +29,6 @@ from hati.stats import (
 )
 from hati.studies.screening.conclusion import (
     DesignSummary,
-    DetectableEffect,
     Dispersion,
     Effect,
     EffectScale,
@@ -41,9 +40,9 @@ from hati.studies.screening.conclusion import (
     Noise,
     ScreeningConclusion,
     SettingEstimate,
-    option_summaries,
+    important_options,
 )
-from hati.studies.screening.designed import DesignedScreening
+from hati.studies.screening.designed import DesignedScreening, ScreeningFindings
 from hati.studies.screening.follow_up import (
     ATTEMPTS,
     Claim,
@@ -70,7 +69,6 @@ from hati.studies.screening.warnings import (
     common_settings,
     confounded_warning,
     drift_warning,
-    machine_warnings,
 )
 
 if TYPE_CHECKING:
@@ -358,68 +356,37 @@ def often_selected(analysis: ModelAnalysis, rng: np.random.Generator) -> tuple[f
     return tuple(found[term] for term in analysis.predicting)
 
 
-class ConclusionBuilder(Struct, frozen=True):
-    """The fixed part of conclusions: the ``study`` and its model."""
+class ModelFindings(Struct, frozen=True):
+    """The fixed part of findings by a ``model``: the ``study`` and the model."""
 
     study: DesignedScreening[ModelChoice]
     model: ScreeningModel
 
-    def conclusion(
-        self, found: MeasuredDesign, analysis: ModelAnalysis, seconds: float, given_up: int
-    ) -> ScreeningConclusion:
-        """The conclusion from the runs alone; repeats of suspect runs replaced ``given_up`` of the design's runs."""
-        from hati.space import count
-
+    def of(self, found: MeasuredDesign, analysis: ModelAnalysis, given_up: int) -> ScreeningFindings:
+        """The findings from the runs alone; repeats of suspect runs replaced ``given_up`` of the design's runs."""
         space, design, lacking = self.model.space, self._design, lack_of_fit(found, analysis)
-        machines = self._machine_blocks(found, analysis)
-        return ScreeningConclusion(
-            study=self.study.id.key,
-            subject=self.study.subject,
-            benchmark=self.study.benchmark.name,
-            revision=self.study.revision,
-            metric=self.study.metric,
-            scale=analysis.readable.scale,
-            scale_reason=analysis.scale_reason,
-            relative_to=analysis.readable.relative_to,
-            judged_by=analysis.judged_by,
-            alpha=self.model.alpha,
-            relevant=self.model.relevant,
-            options=option_summaries(space),
-            configurations=count(space),
+        return ScreeningFindings(
             design=design,
             effects=tuple(self._effect(effect, analysis) for effect in analysis.effects),
             ranking=tuple(space.names[option] for option in ranking(analysis, self.model.population, space.options)),
-            important=self.model.important(analysis),
-            threshold=analysis.threshold,
-            detectable=None if analysis.detectable is None else DetectableEffect(*analysis.detectable),
-            missing=tuple(self.model.named(term) for term in analysis.missing),
             dispersion=self._dispersion(found, analysis.readable.scale),
-            points=found.points,
-            done=len(found.values),
-            failed=len(found.failed),
-            failures=found.reasons,
-            seconds=seconds,
-            warnings=(
-                *machine_warnings(machines),
-                *model_warnings(
-                    space,
-                    replace(design, runs=design.runs - given_up),
-                    found,
-                    analysis,
-                    self.model.relevant,
-                    self.model.ties,
-                    self.study.remedies,
-                    lacking,
-                ),
-            ),
             model=ModelSummary(
-                tuple(map(self.model.named, analysis.predicting)),
+                tuple(map(self.study.named, analysis.predicting)),
                 analysis.prediction.r_squared,
                 often_selected(analysis, generator(self.study.id.seed, "stability")),
             ),
+            machine_blocks=self._machine_blocks(found, analysis),
+            warnings=model_warnings(
+                space,
+                replace(design, runs=design.runs - given_up),
+                found,
+                analysis,
+                self.model.relevant,
+                self.model.ties,
+                self.study.remedies,
+                lacking,
+            ),
             lack_of_fit=lacking,
-            machine_blocks=machines,
-            template=tuple(map(str, space.template)),
             fewest_runs=None if analysis.effects else self._fewest_runs(analysis),
         )
 
@@ -438,9 +405,9 @@ class ConclusionBuilder(Struct, frozen=True):
             return None
         rows = levels([run.task.configuration for run in found.runs], self.model.space)
         columns = analysis.model.columns(rows)
-        mains = {self.model.named(term)[0]: own for term, own in columns.items() if len(term) == 1}
+        mains = {self.study.named(term)[0]: own for term, own in columns.items() if len(term) == 1}
         chosen = [columns[term] for term in analysis.predicting]
-        sought = [self.model.named(term) for term in self.model.effects.terms if len(term) == _PAIR]
+        sought = [self.study.named(term) for term in self.model.effects.terms if len(term) == _PAIR]
         pairs = [names for names in sought if mains.keys() >= set(names)]
         return compare_machines(found, analysis.readable, mains, chosen, alpha=self.model.alpha, pairs=pairs)
 
@@ -464,12 +431,12 @@ class ConclusionBuilder(Struct, frozen=True):
             return None
         of, analysis = of_variance
         effects = tuple(self._effect(effect, analysis) for effect in analysis.effects)
-        return Dispersion(of, effects, self.model.important(analysis))
+        return Dispersion(of, effects, important_options(effects))
 
     def _effect(self, found: ModelEffect, analysis: ModelAnalysis) -> Effect:
         change, means = analysis.readable.change(found.decided), self._means(found, analysis)
         return Effect(
-            options=self.model.named(found.term),
+            options=self.study.named(found.term),
             estimate=found.own.estimate,
             interval=found.own.interval,
             standard_error=found.own.standard_error,

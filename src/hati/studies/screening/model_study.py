@@ -22,7 +22,7 @@ from hati.studies.screening.dominance import (
 )
 from hati.studies.screening.follow_up import FollowUp, with_flips
 from hati.studies.screening.model import ModelAnalysis
-from hati.studies.screening.model_conclusion import ConclusionBuilder, JudgedDesign, ModelJudgement, follow_up_warnings
+from hati.studies.screening.model_conclusion import JudgedDesign, ModelFindings, ModelJudgement, follow_up_warnings
 from hati.studies.screening.planning.models import ModelChoice, parameters_of
 from hati.studies.screening.planning.set_aside import with_usable
 from hati.studies.screening.planning.tasks import STAGE, effect_columns, own_tasks, tasks_left
@@ -106,9 +106,8 @@ class ModelScreening(DesignedScreening[ModelChoice], frozen=True, dict=True):
         """The conclusion of the runs that belong to this study, with all warnings but those of the follow-up."""
         judged = self.judged(evidence)
         given_up = len(self.tasks) - len(self.due(evidence))
-        rows = ConclusionBuilder(self, self._model).conclusion(
-            judged.found, judged.analysis, evidence.seconds, given_up
-        )
+        findings = ModelFindings(self, self._model).of(judged.found, judged.analysis, given_up)
+        rows = self.concluded(judged.found, judged.analysis, findings, evidence.seconds)
         conclusion = self.with_suspects(
             with_flips(rows, judged.flips),
             evidence,

@@ -22,7 +22,6 @@ from hati.studies.screening.conclusion import (
     DominatingOption,
     Effect,
     EffectScale,
-    Options,
 )
 from hati.studies.screening.model import ModelAnalysis, ModelFit, analyse_model, analyse_model_variance, model_terms
 from hati.studies.screening.population import Cell, ValidPopulation
@@ -117,10 +116,6 @@ class ScreeningModel(Struct, frozen=True, dict=True):
     def important(self, analysis: ModelAnalysis) -> tuple[str, ...]:
         """The options whose main effect is important, the largest first."""
         return tuple(self.space.names[e.term[0]] for e in analysis.effects if e.important and len(e.term) == 1)
-
-    def named(self, term: Term) -> Options:
-        """The options of a term."""
-        return tuple(self.space.names[option] for option in term)
 
     def _levels(self, found: MeasuredDesign) -> Levels:
         return levels([run.task.configuration for run in found.runs], self.space)

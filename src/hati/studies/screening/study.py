@@ -10,20 +10,19 @@ import numpy as np
 
 from hati.core import Benchmark, Configuration, Evidence, FloatArray, Plan, Run, StudyId, Task, generator
 from hati.design import Design, blocks_of, check_two_level, levels
-from hati.stats import Contrasts, Index, ModelTerms, Term, contrasts
+from hati.stats import Contrasts, Index, ModelTerms, contrasts
 from hati.stats.threads import on_one_thread
 from hati.studies.screening.conclusion import (
-    DetectableEffect,
     Dispersion,
     Effect,
     EffectSize,
     MachineBlocks,
     ModelSummary,
     ScreeningConclusion,
-    option_summaries,
+    important_options,
 )
 from hati.studies.screening.contrasts import Analysis, Estimated, analyse, explained_by, rank
-from hati.studies.screening.designed import DesignedScreening
+from hati.studies.screening.designed import DesignedScreening, ScreeningFindings
 from hati.studies.screening.dominance import PlannedDesigns
 from hati.studies.screening.model import always_there
 from hati.studies.screening.planning.fractions import Choice, FractionRequest, design_summary
@@ -33,7 +32,7 @@ from hati.studies.screening.population import ValidPopulation
 from hati.studies.screening.reruns import repeated, suspected, unsettled
 from hati.studies.screening.runs import MeasuredDesign, choose_scale, configuration_units
 from hati.studies.screening.spread import Spread, analyse_spread, compare_machines
-from hati.studies.screening.warnings import Situation, machine_warnings, warnings
+from hati.studies.screening.warnings import Situation, warnings
 
 if TYPE_CHECKING:
     from hati.space import Space
@@ -144,7 +143,7 @@ class Screening(DesignedScreening[Choice], frozen=True, dict=True):
         """
         found = self.measured(evidence)
         analysis = self._analysis(found)
-        of_rows = self._conclusion(found, analysis, evidence.seconds)
+        of_rows = self.concluded(found, analysis, self._findings(found, analysis), evidence.seconds)
         population = ValidPopulation.unconstrained([len(option.settings) for option in self.space.options])
         rows = levels([run.task.configuration for run in found.runs], self.space)
         # With configurations as units, what a model of few terms omits belongs to these.
@@ -192,58 +191,19 @@ class Screening(DesignedScreening[Choice], frozen=True, dict=True):
         scale, _ = choose_scale(found.values, self.design.matrix[found.rows].astype(np.float64), found.blocks)
         return suspected(terms, found.values, scale)
 
-    def _conclusion(self, found: MeasuredDesign, analysis: Analysis, seconds: float) -> ScreeningConclusion:
-        summary = design_summary(self.choice, self.design)
-        machines = self._machine_blocks(found, analysis)
-        spread = analyse_spread(
-            self._contrasts, found, analysis.readable.scale, alpha=self.alpha, relevant=self.relevant
-        )
-        return ScreeningConclusion(
-            study=self.id.key,
-            subject=self.subject,
-            benchmark=self.benchmark.name,
-            revision=self.revision,
-            metric=self.metric,
-            scale=analysis.readable.scale,
-            scale_reason=analysis.scale_reason,
-            judged_by=analysis.judged_by,
-            alpha=self.alpha,
-            relevant=self.relevant,
-            options=option_summaries(self.space),
-            configurations=2 ** len(self.space.names),
+    def _findings(self, found: MeasuredDesign, analysis: Analysis) -> ScreeningFindings:
+        summary, machines = design_summary(self.choice, self.design), self._machine_blocks(found, analysis)
+        scale, names, matrix = analysis.readable.scale, self.space.names, self.design.matrix
+        spread = analyse_spread(self._contrasts, found, scale, alpha=self.alpha, relevant=self.relevant)
+        situation = Situation(names, matrix, summary, found, analysis, spread, self.relevant, self.remedies, machines)
+        return ScreeningFindings(
             design=summary,
-            effects=tuple(self._effect(effect) for effect in analysis.effects),
-            ranking=rank(analysis.effects, self.space.names),
-            important=self._important(analysis),
-            threshold=analysis.threshold,
-            detectable=None if analysis.detectable is None else DetectableEffect(*analysis.detectable),
-            missing=tuple(self._named(term) for term in analysis.missing),
+            effects=tuple(map(self._effect, analysis.effects)),
+            ranking=rank(analysis.effects, names),
             dispersion=None if spread is None else self._dispersion(spread),
-            points=found.points,
-            done=len(found.values),
-            failed=len(found.failed),
-            failures=found.reasons,
-            seconds=seconds,
-            warnings=(
-                *machine_warnings(machines),
-                *warnings(
-                    Situation(
-                        self.space.names,
-                        self.design.matrix,
-                        summary,
-                        found,
-                        analysis,
-                        spread,
-                        self.relevant,
-                        self.remedies,
-                        machines,
-                    )
-                ),
-            ),
             model=self._model(found, analysis),
             machine_blocks=machines,
-            relative_to=analysis.readable.relative_to,
-            template=tuple(map(str, self.space.template)),
+            warnings=warnings(situation),
         )
 
     def _machine_blocks(self, found: MeasuredDesign, analysis: Analysis) -> MachineBlocks | None:
@@ -251,36 +211,28 @@ class Screening(DesignedScreening[Choice], frozen=True, dict=True):
         known = self._contrasts
         shown = known.columns[:, [len(term) <= _PAIR for term in known.terms]][found.rows].astype(np.float64)
         mains = dict(zip(self.space.names, np.split(signs, signs.shape[1], axis=1), strict=True))
-        pairs = [self._named(term) for term in known.terms if len(term) == _PAIR]
+        pairs = [self.named(term) for term in known.terms if len(term) == _PAIR]
         return compare_machines(found, analysis.readable, mains, [shown], alpha=self.alpha, pairs=pairs)
 
     def _model(self, found: MeasuredDesign, analysis: Analysis) -> ModelSummary:
         terms = tuple(effect.term for effect in analysis.effects if effect.important)
         return ModelSummary(
-            tuple(map(self._named, terms)),
+            tuple(map(self.named, terms)),
             explained_by(self.design.matrix[found.rows], terms, analysis.readable.values, found.blocks),
         )
 
     def _dispersion(self, spread: Spread) -> Dispersion:
-        effects = tuple(self._effect(effect) for effect in spread.analysis.effects)
-        return Dispersion(spread.of, effects, self._important(spread.analysis))
-
-    def _important(self, analysis: Analysis) -> tuple[str, ...]:
-        """The options whose main effect is important, the largest first."""
-        found = (e for e in analysis.effects if e.important and len(e.term) == 1 and not e.aliases)
-        return tuple(self.space.names[e.term[0]] for e in found)
+        effects = tuple(map(self._effect, spread.analysis.effects))
+        return Dispersion(spread.of, effects, important_options(effects))
 
     def _effect(self, found: Estimated) -> Effect:
         size = {name: getattr(found, name) for name in EffectSize.__struct_fields__}
         return Effect(
-            options=self._named(found.term),
-            aliases=tuple(self._named(term) for term in found.aliases),
+            options=self.named(found.term),
+            aliases=tuple(self.named(term) for term in found.aliases),
             aliased=found.important and bool(found.aliases),
             **size | {"important": found.important and not found.aliases},
         )
-
-    def _named(self, term: Term) -> tuple[str, ...]:
-        return tuple(self.space.names[option] for option in term)
 
     @cached_property
     def _contrasts(self) -> Contrasts:
