@@ -105,6 +105,16 @@ def test_what_is_not_decided_has_its_estimate_and_the_rounds_that_would_decide(n
     assert f"; {said} would decide with 80 % probability" in notes
 
 
+def test_one_round_says_nothing_of_the_number_that_would_decide() -> None:
+    ruling = GATES["inconclusive"]()
+    own = next(each for each in ruling.gate.rows if each.change.verdict is ChangeVerdict.INCONCLUSIVE)
+    once = replace(own, before=replace(own.before, runs=1), after=replace(own.after, runs=1))
+    found = replace(ruling.gate, rows=(replace(once, change=replace(own.change, runs_needed=None)),))
+    notes = " ".join(note for table in gate_tables(replace(ruling, gate=found)) for note in table.notes)
+    assert "Not decided after 1 round: latency of main, +2.0 % (-10.0 % to +14.0 %). " in notes
+    assert "would decide" not in notes
+
+
 def test_one_round_is_no_plural() -> None:
     found = replace(gate(row(ChangeVerdict.INCONCLUSIVE)), explored=1)
     assert any(note.startswith("1 round; a round has") for note in gate_tables(Ruling(found))[0].notes)

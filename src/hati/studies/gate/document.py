@@ -39,6 +39,8 @@ from hati.studies.recalibration.document import RecalibrationJson, recalibration
 
 _MOST_OF_TWO_STAGES = 10_000
 """The most rounds of two stages for which it is computed whether they decide."""
+_FEWEST_ROUNDS = 2
+"""Fewer rounds estimate no noise, and so no number of rounds."""
 
 
 def gate_answer(ruling: Ruling) -> str:
@@ -368,17 +370,19 @@ def _warm_up(cut: WarmUpCut) -> str:
 
 
 def _undecided(row: Comparison, found: GateConclusion) -> str:
-    """What was estimated, and the number of rounds that would decide."""
+    """What was estimated, and the number of rounds that would decide, if there are enough to estimate it."""
     own = row.change
     estimate = ""
     if own.ratio is not None and own.interval is not None:
         low, high = (change(end - 1.0) for end in own.interval)
         estimate = f", {change(own.ratio - 1.0)} ({low} to {high})"
+    rounds = counted(row.before.runs, "round")
+    not_decided = f"Not decided after {rounds}: {row.metric.name} of {row.benchmark}{estimate}"
+    if row.before.runs < _FEWEST_ROUNDS:
+        return f"{not_decided}."
     most = MOST_ROUNDS if found.stages == 1 else _MOST_OF_TWO_STAGES
     needed = f"more than {most:,}" if own.runs_needed is None else f"{own.runs_needed:,}"
-    rounds = counted(row.before.runs, "round")
-    which = f"{row.metric.name} of {row.benchmark}{estimate}"
-    return f"Not decided after {rounds}: {which}; {needed} would decide {WITH_POWER}."
+    return f"{not_decided}; {needed} would decide {WITH_POWER}."
 
 
 def gate_cases(ruling: Ruling) -> Sequence[Case]:
