@@ -219,9 +219,10 @@ def test_no_library_of_linear_algebra_starts_threads() -> None:
     script = """
 import numpy as np
 from threadpoolctl import threadpool_info, threadpool_limits
-from hati.design import optimal_design, optimal_designs
+from hati.design import optimal_design
 from hati.design.exchanges import Exchange
 from hati.space import Option, Space
+from hati.stats import threads
 
 improve, limited = Exchange.improve, set()
 
@@ -240,7 +241,7 @@ def counting(*given):
     print("counted")
     return found
 
-optimal_designs.threadpool_limits, Exchange.improve = limiting, counting
+threads.threadpool_limits, Exchange.improve = limiting, counting
 optimal_design(Space((Option("a", (0, 1), 0),)), 4, np.random.default_rng(1), starts=2)
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)

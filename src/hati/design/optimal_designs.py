@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import Struct
-from threadpoolctl import threadpool_limits
 
 from hati.core import FloatArray, InputError
 from hati.design.coding import (
@@ -26,6 +25,7 @@ from hati.design.exchanges import AnyCandidate, AnySetting, Exchange, Neighbourh
 from hati.design.information import Basis, Fit, basis, fit, independent
 from hati.design.matrix import unmeasured
 from hati.stats import ALIASED, Index, Term
+from hati.stats.threads import on_one_thread
 
 if TYPE_CHECKING:
     from hati.space import Space
@@ -46,10 +46,10 @@ def best(
     """The best of several searches: some start from random runs, the others from the best with a few runs renewed."""
     import scipy.linalg  # noqa: F401  # brings a BLAS of its own, and only libraries that are loaded can be limited
 
-    with threadpool_limits(1, user_api="blas"):  # many products of small matrices: threads would only wait
-        return _best(search, among, runs, fixed, rng, starts)
+    return _best(search, among, runs, fixed, rng, starts)
 
 
+@on_one_thread
 def _best(
     search: Exchange, among: Candidates, runs: int, fixed: Levels, rng: np.random.Generator, starts: int | None
 ) -> tuple[Levels, float]:
