@@ -21,6 +21,7 @@ from simulated_subject import BENCHMARK, LATENCY
 from hati.campaign import campaign
 from hati.core import Budget, Configuration, Evidence, InputError, Setting, StudyId, Task, generator, replace
 from hati.design import Model, from_levels, levels
+from hati.document.document import Facts, Prose
 from hati.space import Option, Space, enumerate_configurations, parse_formula
 from hati.studies.screening import EffectScale, ModelChoice, choose_optimal
 from hati.studies.screening.changes import BaseMean, EffectContrast, RelativeChange
@@ -36,7 +37,7 @@ from hati.studies.validation import (
     screened_runs,
 )
 from hati.studies.validation.confirmed_effects import confirmed_effects
-from hati.studies.validation.document import validation_answer, validation_tables
+from hati.studies.validation.document import validation_answer, validation_document, validation_tables
 from hati.studies.validation.screened import Runs
 from hati.testing import FakeEngine, MemoryStore
 
@@ -404,7 +405,11 @@ def test_an_effect_of_quite_another_size_is_found_but_not_confirmed(margin: floa
     assert "1 undecided (p: shown, of another size)" in validation_answer(other)
     [table] = validation_tables(other)
     assert [row[2] for row in table.rows if str(row[0]).startswith("p=")] == ["shown, of another size"]
-    assert "p-values are corrected" in table.notes[0]
+    assert not any("p-value" in note or "Interval" in note for note in table.notes)
+    assumptions, tests = validation_document(other).sections[-2:]
+    assert isinstance(assumptions, Facts)
+    assert isinstance(tests, Prose)
+    assert "p-values of effects are corrected" in tests.sentences[0]
     opposite = grid_confirmed(of_grid(place, replace(start, sizes=(ScreenedSize(-sizes[PQ[0]], margin), *right[1:]))))
     assert next(a.differs for a in opposite.assumptions if a.effect == ("p",)) == "sign"
     assert validation_answer(other).endswith(

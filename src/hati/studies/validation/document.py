@@ -9,7 +9,7 @@ from typing import Annotated
 from msgspec import Struct
 
 from hati.core.wording import counted
-from hati.document.document import Align, Column, Document, Facts, Shown, Table, change_number, fixed, percent
+from hati.document.document import Align, Column, Document, Facts, Prose, Shown, Table, change_number, fixed, percent
 from hati.document.publishing import Of, RunsJson, StudyJson
 from hati.studies.validation import (
     FollowUpRound,
@@ -237,9 +237,10 @@ def _effects_table(conclusion: ValidationConclusion) -> Table:
     )
 
 
-_CHANGES = (
-    "Changes are from the first setting to the second; of options with more, from the lowest mean to the highest. "
-    "Intervals are 95 %, for each effect individually; p-values are corrected for all effects that are tested together."
+_CHANGES = "Changes are from the first setting to the second; of options with more, from the lowest mean to the highest."
+_TESTS = (
+    "Intervals are 95 %, for each effect individually; p-values of effects are corrected for all that are tested "
+    "together."
 )
 
 
@@ -291,11 +292,12 @@ def _unsized(conclusion: ValidationConclusion) -> tuple[tuple[str, Shown, str], 
 
 def validation_document(conclusion: ValidationConclusion) -> Document:
     """The validated claims, models, effects and assumptions."""
+    tests = (Prose((_TESTS,)),) if conclusion.mode is Mode.CONFIRM else ()
     return Document(
         f"{conclusion.subject}: do the findings about {conclusion.metric.name} hold?",
         validation_answer(conclusion),
         facts=validation_facts(conclusion),
-        sections=(*validation_tables(conclusion), Facts("Assumptions", validation_assumptions(conclusion))),
+        sections=(*validation_tables(conclusion), Facts("Assumptions", validation_assumptions(conclusion)), *tests),
         failures=conclusion.failures,
         warnings=conclusion.warnings,
         study=conclusion.study,
