@@ -15,9 +15,10 @@ import pytest
 
 from hati.probing import Executed, Setting
 from hati.probing.holding import hold, steady_settings
-from hati.studies.probe import Inputs
+from hati.store import open_store
+from hati.studies.probe import Conditions, Inputs, Neighbour, ProbeConclusion, Probed, Property
 from hati.subject import this_machine
-from hati.wiring.probes import disturbances, experiments, settings
+from hati.wiring.probes import disturbances, experiments, results, settings
 from interrupts import still_running
 
 if TYPE_CHECKING:
@@ -170,3 +171,24 @@ def test_probes_of_the_last_hour_are_warned_of(tmp_path: Path, monkeypatch: pyte
     assert "disturbs measurements: CPU quota (50 ms of CPU time in 100 ms" in disturbances.unfit(machine)
     store.write_text("damaged")
     assert not disturbances.unfit(machine)
+
+
+def test_a_neighbour_of_the_last_hour_is_kept_on_other_cpus(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The warning has the CPUs that this process may use, and the file of its quota."""
+    monkeypatch.setattr(disturbances, "system_root", lambda: Path("/"))
+    monkeypatch.setattr(disturbances, "read_conditions", lambda: Conditions(cpus=tuple(range(64)), quota_file="/q"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    now = datetime.now(UTC)
+    machine = this_machine(now, lambda _: None)
+    measured = (
+        Property("noise.taken", 0.5, "1"),
+        Property("cpu.quota", 50.0, "ms"),
+        Property("cpu.quota_period", 100.0, "ms"),
+    )
+    gaps = Probed("noise.gaps", "", "1", at=now, properties=measured, neighbours=(Neighbour("busy", 4242, 0, 0.5),))
+    monkeypatch.setattr(results, "newest_conclusion", lambda *_: ProbeConclusion("m", "f", (gaps,)))
+    disturbances.default_file().parent.mkdir(parents=True, exist_ok=True)
+    open_store(str(disturbances.default_file())).close()
+    warning = disturbances.unfit(machine)
+    assert "busy neighbour (on CPU 0: busy (process 4242, 50 %))" in warning
+    assert warning.endswith("; `echo max > /q`, `taskset -cp 1-63 4242`")

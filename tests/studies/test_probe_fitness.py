@@ -64,14 +64,22 @@ def test_a_busy_neighbour_is_named_first() -> None:
         )
         assert first(named) is DisturbanceKind.NEIGHBOUR
         assert "busy (process 17" in named[0].evidence
-        assert named[0].command == "taskset -cp 1,2 17"
+        assert named[0].command == "taskset -cp 1-2 17"
 
 
-def test_a_neighbour_on_the_only_cpu_is_stopped() -> None:
+def test_other_cpus_are_named_by_ranges() -> None:
+    starts = np.arange(0.0, 2000.0, 8.0)
+    gaps = (starts, np.full(starts.size, 4.0), 0.0)
+    neighbours = [Neighbour("busy", 17, 2, 0.5)]
+    named = found(np.random.default_rng(1), gaps, neighbours=neighbours, cpus=(0, 2, *range(4, 64)))
+    assert named[0].command == "taskset -cp 0,4-63 17"
+
+
+def test_a_neighbour_on_the_only_cpu_is_shown_and_not_suspended() -> None:
     starts = np.arange(0.0, 2000.0, 8.0)
     gaps = (starts, np.full(starts.size, 4.0), 0.0)
     named = found(np.random.default_rng(1), gaps, neighbours=[Neighbour("busy", 17, 0, 0.5)], cpus=(0,))
-    assert named[0].command == "kill -STOP 17"
+    assert (named[0].remedy, named[0].command) == ("end it, or move it to another machine", "ps -o pid,user,args -p 17")
 
 
 def test_a_burst_of_ten_a_second_is_named_first() -> None:

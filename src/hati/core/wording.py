@@ -63,6 +63,21 @@ def shortened(text: str, columns: int) -> str:
     return f"{kept[: kept.rfind(' ') + 1] or kept}..."
 
 
+def ranges(numbers: Iterable[int]) -> list[str]:
+    """Ascending numbers, consecutive ones as ranges.
+
+    >>> ranges([3, 4, 5, 9])
+    ['3-5', '9']
+    """
+    found: list[list[int]] = []
+    for number in numbers:
+        if found and found[-1][1] == number - 1:
+            found[-1][1] = number
+        else:
+            found.append([number, number])
+    return [str(first) if first == last else f"{first}-{last}" for first, last in found]
+
+
 _LONGEST = 200  # the comparison is quadratic in length
 
 

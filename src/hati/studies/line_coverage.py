@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated
 
 import numpy as np
@@ -10,7 +10,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import Configuration, Run, setting_text
-from hati.core.wording import counted
+from hati.core.wording import counted, ranges
 from hati.document.document import Align, Column, Document, Table, percent
 from hati.document.publishing import Of, Settings
 
@@ -97,21 +97,6 @@ def _files(known: Sequence[tuple[str, int]], executed: NDArray[np.bool_]) -> Ite
     for file, lines in by_file.items():
         missed = tuple(line for line, ran in lines if not ran)
         yield FileLines(file, len(lines), len(lines) - len(missed), missed)
-
-
-def ranges(lines: Iterable[int]) -> list[str]:
-    """Consecutive numbers as ranges.
-
-    >>> ranges([3, 4, 5, 9])
-    ['3-5', '9']
-    """
-    found: list[list[int]] = []
-    for line in lines:
-        if found and found[-1][1] == line - 1:
-            found[-1][1] = line
-        else:
-            found.append([line, line])
-    return [str(first) if first == last else f"{first}-{last}" for first, last in found]
 
 
 def coverage_document(found: LineCoverage) -> Document:

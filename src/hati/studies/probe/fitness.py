@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from hati.core.wording import ranges
 from hati.studies.probe.finding import Neighbour, ProbeConclusion, ProbeVerdict, Property
 from hati.studies.probe.noise import detectable
 
@@ -193,15 +194,17 @@ def _worst(neighbours: Sequence[Neighbour]) -> list[Neighbour]:
 
 
 def _neighbour(worst: Sequence[Neighbour], share: float, cpus: Sequence[int]) -> Disturbance:
-    """A neighbour, with the command that keeps it on the other CPUs; where there are none, the one that stops it."""
-    others = ",".join(str(cpu) for cpu in cpus if cpu != worst[0].cpu)
+    """A neighbour, with the command that keeps it on the other CPUs; where there are none, the one that shows it."""
+    others, process = ",".join(ranges(cpu for cpu in cpus if cpu != worst[0].cpu)), worst[0].pid
     names = ", ".join(f"{each.name} (process {each.pid}, {100 * each.share:.0f} %)" for each in worst[:3])
     return Disturbance(
         DisturbanceKind.NEIGHBOUR,
         share,
         f"on CPU {worst[0].cpu}: {names}",
-        "stop it, or keep it on other CPUs than the benchmark's (`cpus` in hati.toml)",
-        f"taskset -cp {others} {worst[0].pid}" if others else f"kill -STOP {worst[0].pid}",
+        "end it, or keep it on other CPUs than the benchmark's (`cpus` in hati.toml)"
+        if others
+        else "end it, or move it to another machine",
+        f"taskset -cp {others} {process}" if others else f"ps -o pid,user,args -p {process}",
     )
 
 

@@ -28,12 +28,12 @@ def unfit(machine: Machine) -> str:
     """
     conditions = read_conditions()
     shown = shown_disturbances(conditions, len(os.sched_getaffinity(0)))
-    probed = _recently_disturbed(machine)
+    probed = _recently_disturbed(machine, conditions)
     known = {each.kind for each in probed}
     return unfit_warning(machine.name, (*probed, *(each for each in shown if each.kind not in known)))
 
 
-def _recently_disturbed(machine: Machine) -> tuple[Disturbance, ...]:
+def _recently_disturbed(machine: Machine, conditions: Conditions) -> tuple[Disturbance, ...]:
     """The disturbances measured in the last hour; none if another root than ``/`` represents the machine."""
     if system_root() != Path("/") or not default_file().is_file():
         return ()
@@ -54,4 +54,4 @@ def _recently_disturbed(machine: Machine) -> tuple[Disturbance, ...]:
     now = datetime.now(UTC)
     fresh = tuple(each for each in found.probed if each.at is not None and now - each.at <= _RECENT)
     found = replace(found, probed=fresh)
-    return tuple(each for each in fitness(found, Conditions()).disturbances if each.share is not None)
+    return tuple(each for each in fitness(found, conditions).disturbances if each.share is not None)
