@@ -24,7 +24,7 @@ def test_what_is_contaminated_is_measured_again_by_a_command() -> None:
         Probed(name, "", "1", properties=(each,)) for name, each in (("cpu.work", rate), ("clock.reading", cost))
     )
     (warning,) = probe_document(ProbeConclusion("m", "f", probed)).warnings
-    assert warning.endswith("hati probe cpu.work")
+    assert warning.endswith("`hati probe cpu.work`")
 
 
 @pytest.mark.parametrize("name", ["virt.speed", "net.two"])
@@ -32,4 +32,4 @@ def test_what_needs_options_is_measured_again_with_them(name: str) -> None:
     reason = "others used 40 % of the CPUs meanwhile"
     slow = Property("virt.slowdown", 1.1, "1", None, ProbeVerdict.CONTAMINATED, reason)
     (warning,) = probe_document(ProbeConclusion("m", "f", (Probed(name, "", "1", properties=(slow,)),))).warnings
-    assert warning.endswith(f"hati probe {name}, with the other options of this command")
+    assert warning.endswith(f"`hati probe {name}`, with the other options of this command")
