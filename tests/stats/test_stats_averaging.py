@@ -6,6 +6,8 @@ from itertools import product
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hati.core import FloatArray
 from hati.design import Model
@@ -119,3 +121,17 @@ def test_what_neighbours_do_is_expected_of_a_number_that_was_not_run() -> None:
     found = averaged_model(levels, [ordered_settings(range(6))], np.ones((10, 1)), values)
     low, between, high = found.predicted(np.array([[2], [3], [4]], dtype=np.int16))
     assert low < between < high
+
+
+@given(st.lists(st.floats(0.0, 2.0), min_size=3, max_size=3), st.integers(0, 2**32 - 1))
+def test_kernels_are_sums_and_products_over_options(weights: list[float], seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    one, other = (rng.integers(-1, SIZES, (runs, 3)).astype(np.int16) for runs in (3, 5))
+    additive, beyond = _kernels(np.array(weights), one, other, ALIKE)
+    for (i, row), (j, column) in product(enumerate(one), enumerate(other)):
+        each = [
+            weight * (alike[a, b] if min(a, b) >= 0 else 0.0)
+            for weight, alike, a, b in zip(weights, ALIKE, row, column, strict=True)
+        ]
+        assert additive[i, j] == pytest.approx(sum(each))
+        assert beyond[i, j] == pytest.approx(np.prod(1.0 + np.array(each)) - 1.0 - sum(each), abs=1e-12)

@@ -6,14 +6,17 @@ studies as the 99 % binomial bound of 5 % allows; 22 of 240, 18 of 200.
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 import statsmodels.api as sm
+from scipy.stats import distributions
 
 from hati.core import FloatArray
 from hati.design import Levels, Model
-from hati.stats import ModelTerms, step_down
-from hati.stats.multiple import _weights
+from hati.stats import ModelTerms, Term, step_down
+from hati.stats.multiple import PERMUTATIONS, _weights
 
 ALPHA = 0.05
 SIZES = (2, 2, 2, 2, 3, 3)
@@ -220,3 +223,53 @@ def test_interactions_of_three_that_do_nothing_are_not_found_beside_a_pair() -> 
         alarms += bool(set(found.significant) - {(0,), (1,), (0, 1)})
     assert opened >= 390
     assert 2 <= alarms <= 31
+
+
+def squares_left(columns: list[FloatArray], values: FloatArray) -> FloatArray:
+    """The residual sum of squares of each column of values, by least squares."""
+    x = np.hstack(columns)
+    return np.asarray(np.sum((values - x @ np.linalg.lstsq(x, values, rcond=None)[0]) ** 2, axis=0))
+
+
+def written_out(
+    terms: ModelTerms, values: FloatArray, rng: np.random.Generator
+) -> tuple[list[Term], dict[Term, float]]:
+    """The step-down test of a complete factorial: one F for each term and each permutation, by two fits."""
+    found, p_values = list[Term](), dict[Term, float]()
+    order = np.array([rng.permutation(terms.runs) for _ in range(PERMUTATIONS)])
+    while True:
+        terms = terms.with_third_order(found)
+        base = [terms.always, *(terms.columns[term] for term in found)]
+        fitted = np.hstack(base)
+        residual = values - fitted @ np.linalg.lstsq(fitted, values, rcond=None)[0]
+        drawn = np.column_stack([residual, residual[order].T])
+        single = list[FloatArray]()
+        left = [term for term in terms if term not in found]
+        for term in left:
+            others = [terms.columns[other] for other in {*terms.main_effects, *found} - {term}]
+            without = squares_left([terms.always, *others], drawn)
+            whole = squares_left([terms.always, *others, terms.columns[term]], drawn)
+            df = terms.columns[term].shape[1]
+            spare = terms.runs - 1 - sum(own.shape[1] for own in others) - df
+            f = (without - whole) / df / (whole / spare)
+            single.append(_weights(terms, found)[term] * distributions.f.sf(f, df, spare))
+        smallest = np.min(single, axis=0)[1:]
+        adjusted = [float(1 + np.sum(smallest <= own[0])) / (1 + PERMUTATIONS) for own in single]
+        place = int(np.argmin([own[0] for own in single]))
+        reached = max([*p_values.values(), adjusted[place]])
+        if adjusted[place] > ALPHA:
+            return found, p_values | {term: max(reached, p) for term, p in zip(left, adjusted, strict=True)}
+        found.append(left[place])
+        p_values[left[place]] = reached
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_it_is_the_test_written_out_term_by_term(seed: int) -> None:
+    levels = np.array(list(product(range(2), range(3), range(2))) * 3, dtype=np.int16)
+    terms, rng = terms_of((2, 3, 2), levels), np.random.default_rng(seed)
+    values = 2.0 * levels[:, 0] + levels[:, 0] * (levels[:, 1] == 2) + rng.standard_normal(len(levels))
+    found = step_down(terms, values, ALPHA, np.random.default_rng(seed))
+    significant, p_values = written_out(terms, values, np.random.default_rng(seed))
+    assert significant
+    assert list(found.significant) == significant
+    assert found.p_values == pytest.approx(p_values, abs=0.0015)

@@ -116,3 +116,26 @@ def test_95_percent_intervals_cover_means_and_changes() -> None:
 def inside(interval: tuple[float, float] | None, truth: float) -> bool:
     assert interval is not None
     return interval[0] <= truth <= interval[1]
+
+
+@settings(max_examples=20, deadline=None)
+@given(tied_spaces(), st.data())
+def test_means_are_over_the_valid_configurations_however_often_they_are_asked_for(
+    space: Space, data: st.DataObject
+) -> None:
+    rows, population = rows_of(space), ValidPopulation.of(space, 1)
+    model = Model.of_order([len(option.settings) for option in space.options], 2)
+    cells = [
+        {option: int(rows[place, option]) for option in chosen if rows[place, option] != INACTIVE}
+        for place, chosen in data.draw(
+            st.lists(st.tuples(st.integers(0, len(rows) - 1), st.sets(st.integers(0, 3), max_size=2)), min_size=1)
+        )
+    ]
+    terms = data.draw(st.lists(st.sampled_from(model.terms), unique=True, min_size=1))
+    for cell in (*cells, *reversed(cells)):
+        there = np.all([rows[:, option] == setting for option, setting in cell.items()] or [[True] * len(rows)], axis=0)
+        expected, found = model.columns(rows[there]), population.means(terms, cell)
+        assert set(found) <= set(terms)
+        for term in terms:
+            own = expected[term].mean(axis=0)
+            assert found.get(term, np.zeros_like(own)) == pytest.approx(own, abs=1e-12)
