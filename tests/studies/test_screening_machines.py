@@ -175,7 +175,7 @@ def test_an_interaction_of_options_whose_settings_machines_have_is_named(study: 
     assert [each.option for each in found.machine_blocks.confounded] == ["e", "f"]
     assert found.machine_blocks.confounded_pairs == (("e", "f"),)
     assert ("a", "b") in [effect.options for effect in found.effects if effect.shown]
-    assert any(text.startswith("machines determine the interaction e:f: it cannot") for text in found.warnings)
+    assert any(text.startswith("machines determine the interaction e x f: it cannot") for text in found.warnings)
     assert not any("cannot estimate" in text for text in found.warnings)
     assert "Nothing is known of how these interact, since machines determine it: e and f." in answer(found)
 

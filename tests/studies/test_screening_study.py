@@ -60,7 +60,7 @@ def test_the_important_options_are_found() -> None:
     assert by_name(found)["c"] == pytest.approx(0.5, abs=0.01)
     (interaction,) = [e for e in found.effects if e.shown and len(e.options) == 2]
     assert ("b", "c") in (interaction.options, *interaction.aliases)
-    assert any("b:c" in warning for warning in found.warnings)
+    assert any("b x c" in warning for warning in found.warnings)
     assert [abs(e.contrast) for e in found.effects] == sorted((abs(e.contrast) for e in found.effects), reverse=True)
     assert sum(e.share for e in found.effects) == pytest.approx(1.0, abs=0.02)
     assert set(found.model.terms) == {effect.options for effect in found.effects if effect.shown}

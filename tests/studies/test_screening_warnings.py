@@ -31,7 +31,7 @@ def test_a_likelier_interaction_of_three_options_is_named() -> None:
     found = concluded(replace(study, choice=choice), multiplying({"a": 0.5, "b": 0.4, "c": -0.3, "abc": 0.2}))
     assert [effect.options for effect in found.effects if effect.shown and len(effect.options) == 2] == [("d", "e")]
     (warning,) = ambiguous(found)
-    assert "d:e is more likely a:b:c" in warning
+    assert "d x e is more likely a x b x c" in warning
 
 
 def test_an_interaction_with_an_important_option_is_not_made_one_of_three() -> None:
@@ -46,7 +46,7 @@ def test_a_main_effect_that_may_be_an_interaction_of_important_options_is_told()
     choice = Choice(7, 8, 4, 3, ("D = AB", "E = AC", "F = BC", "G = ABC"), "a test")
     found = concluded(replace(study, choice=choice), multiplying({"a": 0.5, "b": 0.4, "ab": 0.2}))
     assert set(found.important_or_aliased) == {"a", "b", "d"}
-    assert any("the effect of d may be the interaction a:b," in warning for warning in ambiguous(found))
+    assert any("the effect of d may be the interaction a x b," in warning for warning in ambiguous(found))
     alone = concluded(replace(study, choice=choice), multiplying({"a": 0.5}))
     assert ambiguous(alone) == []
 

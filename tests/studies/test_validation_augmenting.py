@@ -54,7 +54,7 @@ def test_an_alias_that_was_meant_is_found() -> None:
     named = alias_of(("b", "c"))
     study = augmenting(screened(effects, (*MAINS, named, ("b", "c"))), Mode.DEALIAS, order=2, budget=24)
     found = concluded(study, effects)
-    assert any(a.result is Result.REFUTED and ":".join(named) in a.statement for a in found.assumptions)
+    assert any(a.result is Result.REFUTED and " x ".join(named) in a.statement for a in found.assumptions)
     assert {e.options for e in found.effects if e.important} == {*MAINS, ("b", "c")}
 
 
@@ -63,7 +63,7 @@ def test_all_effects_of_second_order_are_checked() -> None:
     study = augmenting(screened(effects, MAINS), Mode.CHECK, order=2, budget=96)
     found = concluded(study, effects)
     assert {e.options for e in found.effects if e.important} == {*MAINS, ("a", "b"), ("d", "e")}
-    assert any(a.result is Result.REFUTED and "d:e" in a.detail for a in found.assumptions)
+    assert any(a.result is Result.REFUTED and "d x e" in a.detail for a in found.assumptions)
 
 
 def test_effects_are_ranked_by_what_each_explains_beside_all_others() -> None:
@@ -84,7 +84,7 @@ def test_effects_are_ranked_by_what_each_explains_beside_all_others() -> None:
     for term in study.terms.terms:
         assert squares[study.named(term)] == pytest.approx(residual(term) - residual(None), rel=1e-6, abs=1e-12)
     [table] = validation_tables(found)
-    assert {row[0] for row in table.rows[:4]} == {"a", "b", "c", "a:b"}
+    assert {row[0] for row in table.rows[:4]} == {"a", "b", "c", "a x b"}
 
 
 def test_the_aliases_of_important_effects_are_named() -> None:
@@ -93,7 +93,7 @@ def test_the_aliases_of_important_effects_are_named() -> None:
     found = concluded(study, EFFECTS)
     [effect] = [effect for effect in found.effects if effect.options == ("b", "c")]
     assert named in effect.aliases
-    assert ":".join(named) in str(validation_tables(found)[-1].rows)
+    assert " x ".join(named) in str(validation_tables(found)[-1].rows)
     [entry] = [each for each in to_plain(publish(found, ValidationJson))["effects"] if each["options"] == ["b", "c"]]
     assert list(named) in entry["aliases"]
     assert entry["sum_of_squares"] == effect.sum_of_squares
@@ -141,8 +141,8 @@ def test_an_important_effect_that_is_not_estimated_leaves_it_undecided_and_is_na
     assert found.in_doubt == (("a", "b"),)
     assert [a.effect for a in found.unsized] == [("a", "b")]
     assert "estimated, by the screening's own runs" in found.warnings[0]
-    assert "a:b in doubt" in validation_answer(found)
-    assert ("a:b", "undecided") in {(row[0], row[3]) for row in validation_tables(found)[0].rows}
+    assert "a x b in doubt" in validation_answer(found)
+    assert ("a x b", "undecided") in {(row[0], row[3]) for row in validation_tables(found)[0].rows}
     assert to_plain(publish(found, ValidationJson))["not_estimated"] == [["a", "b"]]
 
 
@@ -234,10 +234,10 @@ def test_what_a_space_cannot_tell_apart_is_named_and_the_others_are_checked() ->
     found = campaign(study, FakeEngine(value), MemoryStore(), Budget(runs=24))
     assert found.outcome is ValidationOutcome.DECIDED
     assert {e.options for e in found.effects if e.important} == {("a",), ("algo",), ("b",)}
-    assert any("a:algo" in text for text in found.warnings)
+    assert any("a x algo" in text for text in found.warnings)
     results = {a.statement.split(" is ")[0].removeprefix("the effect of "): a.result for a in found.assumptions}
     assert [results[name] for name in ("a", "algo", "b")] == [Result.CONFIRMED] * 3
-    assert results["a:algo"] is Result.ASSUMED
+    assert results["a x algo"] is Result.ASSUMED
     assert results["c"] is Result.REFUTED
 
 

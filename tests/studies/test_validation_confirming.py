@@ -195,7 +195,7 @@ def test_a_table_without_effects_says_that_none_is_important() -> None:
 def test_what_the_space_cannot_tell_apart_is_named() -> None:
     rng = np.random.default_rng(1)
     found = concluded(confirming("nested", screened("nested", 40, 0.0, rng)), 0.0)
-    assert any("a:algo" in a.statement and a.result is Result.ASSUMED for a in found.assumptions)
+    assert any("a x algo" in a.statement and a.result is Result.ASSUMED for a in found.assumptions)
     assert ("a", "algo") not in {effect.options for effect in found.effects}
 
 
@@ -266,8 +266,8 @@ def test_an_effect_of_more_options_than_were_asked_for_is_no_effect_up_to_their_
     found = concluded(confirming("multi-level", start, order=2), 0.04, noise=0.005)
     assumptions = {a.statement: a for a in found.assumptions}
     larger = assumptions["no effects of more than 2 options are active but the important ones"]
-    assert (larger.result, "b:c:d" in larger.detail) == (Result.REFUTED, True)
-    assert "b:c:d" not in assumptions["up to order 2, no effects are active but the important ones"].detail
+    assert (larger.result, "b x c x d" in larger.detail) == (Result.REFUTED, True)
+    assert "b x c x d" not in assumptions["up to order 2, no effects are active but the important ones"].detail
 
 
 def test_where_everything_was_measured_nothing_is_planned() -> None:

@@ -103,7 +103,7 @@ def test_a_screening_that_named_the_wrong_alias_is_refuted() -> None:
     found = concluded(study, effects)
     assert found.outcome is ValidationOutcome.DECIDED
     refuted = {a.statement: a.detail for a in found.assumptions if a.result is Result.REFUTED}
-    assert any(":".join(named) in statement and "b:c" in detail for statement, detail in refuted.items())
+    assert any(" x ".join(named) in statement and "b x c" in detail for statement, detail in refuted.items())
     assert next(e for e in found.effects if e.options == ("b", "c")).screened is False
 
 

@@ -47,6 +47,15 @@ def listed(names: Iterable[str], most: int = 6, separator: str = ", ") -> str:
     return f"{separator.join(known[:most])}{separator.strip(', ')} and {more:,} more"
 
 
+def effect_name(options: Iterable[str]) -> str:
+    """An effect by its options.
+
+    >>> effect_name(["cache"]), effect_name(["cache", "threads"])
+    ('cache', 'cache x threads')
+    """
+    return " x ".join(options)
+
+
 LINE = 80
 """The columns of a line of text."""
 

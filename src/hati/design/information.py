@@ -13,7 +13,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import FloatArray, InputError, replace
-from hati.core.wording import listed
+from hati.core.wording import effect_name, listed
 from hati.design.coding import Candidates, Columns, Levels, Model, Reach
 from hati.stats import Index, Term
 
@@ -544,10 +544,10 @@ def _check(gram: FloatArray, model: Model, names: Sequence[str], kept: Index, bl
     if not lost:
         return
     owners = dict.fromkeys(model.owners[kept[column - blocks]] for column in lost if column >= blocks)
-    terms = _named(model, names, [owner for owner in owners if owner >= 0]) or ("the blocks",)
+    terms = [effect_name(names[option] for option in model.terms[owner]) for owner in owners if owner >= 0]
     raise InputError(
         f"{runs} runs cannot fit the {len(gram)} parameters of this model; not distinguished from earlier terms: "
-        f"{listed(terms, _MOST_NAMED)}",
+        f"{listed(terms or ['the blocks'], _MOST_NAMED)}",
         fix=f"use at least {len(gram)} runs, a lower order, or the criterion bayes",
     )
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from hati.core.wording import listed
+from hati.core.wording import effect_name, listed
 from hati.document.document import (
     Cell,
     Shown,
@@ -32,7 +32,6 @@ from hati.studies.recalibration import (
     Since,
 )
 from hati.studies.screening import EffectScale, Options
-from hati.studies.screening.words import effect_name
 
 
 class ReasonJson(Struct, frozen=True):

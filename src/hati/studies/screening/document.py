@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from hati.core import replace, setting_text
+from hati.core.wording import effect_name
 from hati.document.document import (
     Aside,
     Cell,
@@ -45,7 +46,6 @@ from hati.studies.screening.words import (
     answer,
     design_summary,
     detection,
-    effect_name,
     estimate_meaning,
     interval_meaning,
     judgement,

@@ -9,10 +9,10 @@ from statistics import fmean
 from typing import NamedTuple
 
 from hati.core import Configuration, Setting, setting_text
-from hati.core.wording import counted
+from hati.core.wording import counted, effect_name
 from hati.document.document import Shown, Table, columns_of, general, tidy
 from hati.studies.screening import Effect, EffectScale, Options, OptionSummary, ScreeningConclusion, SettingEstimate
-from hati.studies.screening.words import effect_name, main_effect, option_summary
+from hati.studies.screening.words import main_effect, option_summary
 
 
 class EffectPoint(NamedTuple):

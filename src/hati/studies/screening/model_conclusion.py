@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import Evidence, FloatArray, Run, generator, replace
-from hati.core.wording import counted, listed
+from hati.core.wording import counted, effect_name, listed
 from hati.design import Levels, levels
 from hati.design.information import Ties
 from hati.document.document import percent
@@ -211,7 +211,7 @@ def _mixed_signs(found: MeasuredDesign) -> Iterator[str]:
 
 
 def _name(names: Sequence[str], term: Sequence[int]) -> str:
-    return ":".join(names[option] for option in term)
+    return effect_name(names[option] for option in term)
 
 
 class JudgedDesign(Struct, frozen=True, eq=False):

@@ -8,12 +8,11 @@ from typing import Annotated
 import numpy as np
 from msgspec import Struct
 
-from hati.core.wording import counted, listed
+from hati.core.wording import counted, effect_name, listed
 from hati.document.document import percent, roman
 from hati.document.publishing import Of
 from hati.stats import contrasts
 from hati.studies.screening import ALPHA, AnyChoice, ModelChoice, Outlook, expected_detectable_deviations
-from hati.studies.screening.words import effect_name
 
 
 def promise(choice: AnyChoice, found: float | None, source: str, alpha: float = ALPHA) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import Configuration, FloatArray, Run, replace, setting_text
-from hati.core.wording import counted, listed
+from hati.core.wording import counted, effect_name, listed
 from hati.document.document import percent
 from hati.stats import Signs, Term
 from hati.studies.screening.conclusion import (
@@ -119,7 +119,7 @@ def _of_pair(effect: Estimated, main: set[int], names: Sequence[str]) -> Iterato
 
 
 def _words(terms: Sequence[Term], names: Sequence[str]) -> list[str]:
-    return [":".join(names[option] for option in term) for term in terms]
+    return [effect_name(names[option] for option in term) for term in terms]
 
 
 def _either(terms: Sequence[Term], names: Sequence[str]) -> str:
@@ -198,7 +198,7 @@ def _has(configuration: Configuration, name: str, setting: object) -> bool:
 def _lost_effects(s: Situation) -> Iterator[str]:
     of_machines = () if s.machines is None else s.machines.undecided
     names = [tuple(s.names[option] for option in term) for term in s.analysis.missing]
-    if lost := [":".join(each) for each in names if each not in of_machines]:
+    if lost := [effect_name(each) for each in names if each not in of_machines]:
         yield advised(f"the available runs cannot estimate {listed(lost)}", s.remedies.lost)
 
 
@@ -247,7 +247,7 @@ def drift_warning(values: FloatArray, found: MeasuredDesign, effects: FloatArray
 def _confounded(s: Situation) -> Iterator[str]:
     of_variance = () if s.spread is None else s.spread.analysis.confounded
     terms = dict.fromkeys((*s.analysis.confounded, *of_variance))
-    yield from confounded_warning([":".join(s.names[option] for option in term) for term in terms])
+    yield from confounded_warning([effect_name(s.names[option] for option in term) for term in terms])
 
 
 def confounded_warning(effects: Sequence[str]) -> Iterator[str]:
@@ -298,7 +298,7 @@ def machine_warnings(blocks: MachineBlocks | None) -> Iterator[str]:
 def _of_pairs(pairs: Sequence[Options]) -> str:
     plural, they, them = ("", "it", "it") if len(pairs) == 1 else ("s", "they", "them")
     return (
-        f"machines determine the interaction{plural} {listed(map(':'.join, pairs))}: {they} cannot be distinguished "
+        f"machines determine the interaction{plural} {listed(map(effect_name, pairs))}: {they} cannot be distinguished "
         f"from the other differences between machines, and nothing is said of {them}"
     )
 

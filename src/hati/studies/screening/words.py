@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from hati.core import Better, Setting, setting_text
-from hati.core.wording import counted, listed
+from hati.core.wording import counted, effect_name, listed
 from hati.document.document import change, duration, percent, quantity, roman
 from hati.studies.screening import (
     Effect,
@@ -13,7 +13,6 @@ from hati.studies.screening import (
     EffectVerdict,
     Losses,
     Noise,
-    Options,
     OptionSummary,
     ScreeningConclusion,
 )
@@ -38,11 +37,6 @@ _SHOWN = 4
 """The number of settings of an option that a list names."""
 _ALIASED_WITH = {3: "two", 4: "three"}
 """The number of options in the interactions that a main effect is aliased with, by the resolution."""
-
-
-def effect_name(options: Options) -> str:
-    """An effect by its options: ``a`` or ``a x b``."""
-    return " x ".join(options)
 
 
 def verdict(effect: Effect) -> str:

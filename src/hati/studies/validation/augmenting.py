@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 
 from hati.core import Evidence, InputError, Plan, Task, generator, replace
-from hati.core.wording import listed
+from hati.core.wording import effect_name, listed
 from hati.design.coding import from_levels
 from hati.design.exchanges import Replication
 from hati.design.optimal_designs import Augmentation, augment, confounded
@@ -225,7 +225,7 @@ class Augmenting(ValidationBase, frozen=True, kw_only=True, dict=True):
         statement = f"no other effect up to order {order} is active{self._among}"
         if self.mode is Mode.DEALIAS and not self.suspects:
             statement = f"no alias of an important effect up to order {order} is active"
-        new = [":".join(e.options) for e in effects if e.important and not e.screened]
+        new = [effect_name(e.options) for e in effects if e.important and not e.screened]
         if new:
             return Assumption(statement, Result.REFUTED, f"active: {', '.join(new)}")
         left = {term: test for term, test in tests.items() if frozenset(self.named(term)) not in self._claimed}
@@ -265,7 +265,7 @@ class Augmenting(ValidationBase, frozen=True, kw_only=True, dict=True):
         what: str,
         drifting: Collection[Term],
     ) -> Assumption:
-        statement = f"the effect of {':'.join(options)} is important apart from {what}"
+        statement = f"the effect of {effect_name(options)} is important apart from {what}"
         found = next((e for e in effects if frozenset(e.options) == frozenset(options)), None)
         if found is None:
             return Assumption(statement, *self._unseen(options, effects), options)
@@ -279,7 +279,7 @@ class Augmenting(ValidationBase, frozen=True, kw_only=True, dict=True):
         term = self.term(options)
         meant = confounded(self.screened.runs.levels, self.terms.known.model.sizes, term, active)
         if meant:
-            instead = ", ".join(":".join(self.named(other)) for other in meant)
+            instead = ", ".join(effect_name(self.named(other)) for other in meant)
             judged = f"{estimated}; it was an alias of {instead}"
             return Assumption(statement, Result.REFUTED, judged, options)
         if within(contrast, self.screened.limit(contrast)):
@@ -291,7 +291,7 @@ class Augmenting(ValidationBase, frozen=True, kw_only=True, dict=True):
         """The result for an important effect that was not estimated, and the reason."""
         terms, term = self.terms, self.term(options)
         if term in terms.known.dropped:
-            same = [":".join(e.options) for e in effects if e.important and set(e.options) < set(options)]
+            same = [effect_name(e.options) for e in effects if e.important and set(e.options) < set(options)]
             also = f"; of these {', '.join(same)} is important" if same else ""
             detail = f"the space itself cannot distinguish it from effects of fewer of these options{also}"
             return Result.ASSUMED if same else Result.UNDECIDED, detail
@@ -301,8 +301,8 @@ class Augmenting(ValidationBase, frozen=True, kw_only=True, dict=True):
 
     def _warnings(self, runs: Runs) -> tuple[str, ...]:
         found, known = self.terms, self.terms.known
-        lost = [":".join(self.named(term)) for term in known.dropped]
-        part = [":".join(self.named(term)) for term in known.reduced]
+        lost = [effect_name(self.named(term)) for term in known.dropped]
+        part = [effect_name(self.named(term)) for term in known.reduced]
         by = f"with {len(self.tasks)} runs more" if self.tasks else "by the screening's own runs"
         return (
             *(

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hati.core import Evidence, FloatArray, InputError, Plan, Task, generator, replace, setting_text
-from hati.core.wording import listed
+from hati.core.wording import effect_name, listed
 from hati.design.coding import Candidates, Levels, Model, candidates, from_levels
 from hati.design.information import Identified, identified
 from hati.document.document import percent
@@ -91,7 +91,7 @@ def confirmation_assumptions(
     """
 
     def word(term: Term) -> str:
-        return ":".join(names[option] for option in term)
+        return effect_name(names[option] for option in term)
 
     own = tuple(_of_important(term, known, found, names, word, screened) for term in important)
     stood_for = {sub for term in important if term in known.dropped for sub in _within(term, known)}

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from hati.core.wording import counted
+from hati.core.wording import counted, effect_name
 from hati.document.document import Align, Column, Document, Facts, Prose, Shown, Table, change_number, fixed, percent
 from hati.document.publishing import Of, RunsJson, StudyJson
 from hati.studies.validation import (
@@ -130,7 +130,7 @@ class ValidationJson(StudyJson, frozen=True, tag_field="format", tag="hati-valid
 
 def effects_text(effects: tuple[tuple[str, ...], ...]) -> str:
     """The effects of a model in one line."""
-    return ", ".join(":".join(effect) for effect in effects) or "no effect"
+    return ", ".join(effect_name(effect) for effect in effects) or "no effect"
 
 
 def _predicted(conclusion: ValidationConclusion) -> tuple[tuple[str, str], ...]:
@@ -166,11 +166,11 @@ def _answer_of_confirmation(conclusion: ValidationConclusion) -> str:
 def _only(conclusion: ValidationConclusion, result: Result) -> str:
     """Of which shown effects the sign or the size alone is in doubt, in parentheses; empty without any."""
     alike = [a for a in conclusion.assumptions if a.result is result and a.differs and a.effect]
-    return f" ({', '.join(f'{_word(a.effect)}: shown, of another {a.differs}' for a in alike)})" if alike else ""
-
-
-def _word(effect: tuple[str, ...] | None) -> str:
-    return ":".join(effect or ())
+    return (
+        f" ({', '.join(f'{effect_name(a.effect or ())}: shown, of another {a.differs}' for a in alike)})"
+        if alike
+        else ""
+    )
 
 
 def _asked(conclusion: ValidationConclusion) -> str:
@@ -237,7 +237,9 @@ def _effects_table(conclusion: ValidationConclusion) -> Table:
     )
 
 
-_CHANGES = "Changes are from the first setting to the second; of options with more, from the lowest mean to the highest."
+_CHANGES = (
+    "Changes are from the first setting to the second; of options with more, from the lowest to the highest mean."
+)
 _TESTS = (
     "Intervals are 95 %, for each effect individually; p-values of effects are corrected for all that are tested "
     "together."
@@ -252,7 +254,7 @@ def _row(effect: ValidatedEffect, conclusion: ValidationConclusion) -> tuple[str
     verdict = f"shown, of another {differs}" if differs else verdict
     relative = math.inf if effect.relative is None else effect.relative
     settings = dict(conclusion.compared).get(effect.options)
-    name = f"{_word(effect.options)}={settings}" if settings else _word(effect.options)
+    name = f"{effect_name(effect.options)}={settings}" if settings else effect_name(effect.options)
     return name, Shown(change_number(relative), 100 * relative), verdict
 
 
@@ -287,7 +289,7 @@ def _aliases(effect: ValidatedEffect) -> str:
 
 
 def _unsized(conclusion: ValidationConclusion) -> tuple[tuple[str, Shown, str], ...]:
-    return tuple((":".join(a.effect or ()), Shown("-", None), a.result.value) for a in conclusion.unsized)
+    return tuple((effect_name(a.effect or ()), Shown("-", None), a.result.value) for a in conclusion.unsized)
 
 
 def validation_document(conclusion: ValidationConclusion) -> Document:

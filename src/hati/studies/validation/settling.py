@@ -13,7 +13,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import InputError, generator
-from hati.core.wording import listed
+from hati.core.wording import effect_name, listed
 from hati.design.coding import Candidates, Levels, Model, candidates
 from hati.design.exchanges import Replication
 from hati.design.information import Identified, identified
@@ -298,8 +298,8 @@ def assumptions(
         for effect, rivals in zip(important, aliases, strict=True)
     )
     claimed = {frozenset(effect) for effect in important}
-    by_new_runs = [_word(effect) for effect, found in settled.items() if found.result is not Result.UNDECIDED]
-    new = [_word(effect) for effect in models[0].effects if frozenset(effect) in drifting - claimed]
+    by_new_runs = [effect_name(effect) for effect, found in settled.items() if found.result is not Result.UNDECIDED]
+    new = [effect_name(effect) for effect in models[0].effects if frozenset(effect) in drifting - claimed]
     return (
         _drift(order, new)
         if new
@@ -333,7 +333,7 @@ def _of_important(
         )
     instead = [alias for alias in aliases if any(frozenset(alias) in effects for effects in own)]
     if instead and all(any(frozenset(alias) in effects for alias in instead) for effects in own):
-        words = f"every remaining model has {' or '.join(_word(alias) for alias in instead)} instead"
+        words = f"every remaining model has {' or '.join(effect_name(alias) for alias in instead)} instead"
         return Assumption(statement, Result.REFUTED, words, effect)
     words = "the remaining models have neither it nor, all of them, an alias of it"
     if settled is not None:
@@ -342,7 +342,7 @@ def _of_important(
 
 
 def _right(effect: Options) -> str:
-    return f"the important effect is that of {_word(effect)}, and not of an alias"
+    return f"the important effect is that of {effect_name(effect)}, and not of an alias"
 
 
 def _only(order: int) -> str:
@@ -381,7 +381,7 @@ def _no_others(
     if outcome is ValidationOutcome.UNDECIDED:
         return Assumption(statement, Result.UNDECIDED, f"{cost}: odds of {bound:g} to 1 were not reached")
     if more:
-        return Assumption(statement, Result.REFUTED, f"{cost}; also active: {listed([_word(e) for e in more])}")
+        return Assumption(statement, Result.REFUTED, f"{cost}; also active: {listed([effect_name(e) for e in more])}")
     odds = f"by odds of {floor(bound)} to 1 or more, for the most part those before any run: few effects are active"
     if by_new_runs:
         odds += f"; new runs decide about {listed(by_new_runs)}"
@@ -408,7 +408,3 @@ def _still(order: int, untouched: Sequence[str], scale: str, runs: int) -> tuple
                 )
             )
     return tuple(found)
-
-
-def _word(effect: Options) -> str:
-    return ":".join(effect)

@@ -12,7 +12,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import Benchmark, Configuration, Evidence, FloatArray, Metric, StudyId, Task, generator
-from hati.core.wording import counted
+from hati.core.wording import counted, effect_name
 from hati.design.coding import Candidates, Levels, levels
 from hati.design.matrix import unmeasured
 from hati.design.optimal_designs import refine
@@ -228,9 +228,9 @@ class ValidationBase(Struct, frozen=True, dict=True):
         return tuple(self.space.names[option] for option in term)
 
     def words(self, terms: Iterable[Term]) -> list[str]:
-        """The options of each term in one word, as ``a:b``; main effects first."""
+        """The options of each term in words, as ``a x b``; main effects first."""
         ordered = sorted(terms, key=lambda term: (len(term), term))
-        return [":".join(self.named(term)) for term in ordered]
+        return [effect_name(self.named(term)) for term in ordered]
 
     def term(self, options: Sequence[str]) -> Term:
         """The term of those options."""
