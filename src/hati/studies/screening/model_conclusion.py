@@ -17,7 +17,6 @@ from hati.core import Evidence, FloatArray, Run, generator, replace
 from hati.core.wording import counted, effect_name, listed
 from hati.design import Levels, levels
 from hati.design.information import Ties
-from hati.document.document import percent
 from hati.stats import (
     averaged_model,
     block_columns,
@@ -62,13 +61,14 @@ from hati.studies.screening.runs import MeasuredDesign
 from hati.studies.screening.screening_model import ScreeningModel
 from hati.studies.screening.spread import compare_machines, lack_of_fit, settings_of_machines
 from hati.studies.screening.warnings import (
-    COARSE,
-    NOTABLE,
     Remedies,
-    advised,
-    common_settings,
+    coarse_warning,
     confounded_warning,
     drift_warning,
+    failed_settings_warning,
+    failure_warning,
+    mixed_signs_warning,
+    unmade_warning,
 )
 
 if TYPE_CHECKING:
@@ -90,7 +90,9 @@ def model_warnings(
     """All warnings that apply, the most serious first."""
     names = space.names
     return (
-        *_missing_runs(design, found, remedies),
+        *failure_warning(found, "less surely", remedies),
+        *failed_settings_warning(found, remedies),
+        *unmade_warning(found, design.runs, remedies),
         *_lost(names, found, analysis),
         *_tied(names, tied),
         *_unsized(space, analysis),
@@ -98,7 +100,7 @@ def model_warnings(
         *confounded_warning([_name(names, term) for term in analysis.confounded]),
         *_drift(found, analysis, remedies),
         *_coarse(design, analysis, relevant, remedies, lacking),
-        *_mixed_signs(found),
+        *mixed_signs_warning(found.values),
     )
 
 
@@ -122,22 +124,6 @@ def follow_up_warnings(
         "no runs were set aside to refute the important effects by flips; "
         f"--fresh with a budget of {fewest_followed(parameters)} runs or more sets some aside"
     )
-
-
-def _missing_runs(design: DesignSummary, found: MeasuredDesign, remedies: Remedies) -> Iterator[str]:
-    done, failed = len(found.values), len(found.failed)
-    if failed:
-        yield advised(
-            f"{failed} of {done + failed} runs failed, most often because: {found.reasons[0]}; "
-            "effects are estimated from the others, and less surely",
-            remedies.failures,
-        )
-    shared = common_settings(found.failed, found.runs)
-    if shared:
-        yield advised(f"all {failed} failed runs have {listed(shared)}", remedies.fix_setting)
-    unmade = design.runs - done - failed
-    if unmade > 0:
-        yield (f"{unmade} of {design.runs} planned runs {'was' if unmade == 1 else 'were'} not made; {remedies.unmade}")
 
 
 def _lost(names: Sequence[str], found: MeasuredDesign, analysis: ModelAnalysis) -> Iterator[str]:
@@ -193,21 +179,10 @@ def _drift(found: MeasuredDesign, analysis: ModelAnalysis, remedies: Remedies) -
 def _coarse(
     design: DesignSummary, analysis: ModelAnalysis, relevant: float, remedies: Remedies, lacking: LackOfFit | None
 ) -> Iterator[str]:
-    found = analysis.detectable
-    if found is None or found[1] <= max(COARSE * relevant, NOTABLE):
-        return
     lost = lacking is not None and lacking.found
     hidden = "effects that the model lacks hide others" if lost else "the noise hides effects"
     more = replace(remedies, more=remedies.unmodelled) if lost else remedies
-    yield advised(
-        f"{hidden} below {percent(found[1], 2)}, the smallest that is found with 80 % power",
-        more.against_noise(design.runs),
-    )
-
-
-def _mixed_signs(found: MeasuredDesign) -> Iterator[str]:
-    if np.min(found.values) < 0.0 < np.max(found.values):
-        yield "values are below and above zero: fractions are of their mean size, and say little; look at the unit"
+    yield from coarse_warning(analysis, relevant, hidden, more.against_noise(design.runs))
 
 
 def _name(names: Sequence[str], term: Sequence[int]) -> str:

@@ -12,6 +12,7 @@ from hati.core import Configuration, FloatArray, Run, replace, setting_text
 from hati.core.wording import counted, effect_name, listed
 from hati.document.document import percent
 from hati.stats import Signs, Term
+from hati.studies.screening.changes import EffectAnalysis
 from hati.studies.screening.conclusion import (
     ConfoundedOption,
     DesignSummary,
@@ -129,10 +130,10 @@ def _either(terms: Sequence[Term], names: Sequence[str]) -> str:
 DRIFT = 0.01
 """Drift is reported below this p-value."""
 
-COARSE = 5.0
-"""A study is coarse if it misses effects of this multiple of the relevant size, and of ``NOTABLE``."""
+_COARSE = 5.0
+"""A study is coarse if it misses effects of this multiple of the relevant size, and of ``_NOTABLE``."""
 
-NOTABLE = 0.05
+_NOTABLE = 0.05
 
 
 class Situation(Struct, frozen=True, eq=False):
@@ -156,27 +157,40 @@ def warnings(situation: Situation) -> tuple[str, ...]:
 
 
 def _missing_runs(s: Situation) -> Iterator[str]:
-    done, failed = len(s.measured.values), len(s.measured.failed)
+    yield from failure_warning(s.measured, "more of them are aliased", s.remedies)
+    yield from unmade_warning(s.measured, s.design.runs, s.remedies)
+
+
+def failure_warning(found: MeasuredDesign, loss: str, remedies: Remedies) -> Iterator[str]:
+    """A warning if runs failed, with what the estimates lose by it."""
+    done, failed = len(found.values), len(found.failed)
     if failed:
         yield advised(
-            f"{failed} of {done + failed} runs failed, most often because: {s.measured.reasons[0]}; "
-            "effects are estimated from the others, and more of them are aliased",
-            s.remedies.failures,
+            f"{failed} of {done + failed} runs failed, most often because: {found.reasons[0]}; "
+            f"effects are estimated from the others, and {loss}",
+            remedies.failures,
         )
-    unmade = s.design.runs - done - failed
+
+
+def unmade_warning(found: MeasuredDesign, planned: int, remedies: Remedies) -> Iterator[str]:
+    """A warning if ``planned`` runs were not made."""
+    unmade = planned - len(found.values) - len(found.failed)
     if unmade > 0:
-        yield (
-            f"{unmade} of {s.design.runs} planned runs {'was' if unmade == 1 else 'were'} not made; {s.remedies.unmade}"
-        )
+        yield f"{unmade} of {planned} planned runs {'was' if unmade == 1 else 'were'} not made; {remedies.unmade}"
 
 
 def _failed_settings(s: Situation) -> Iterator[str]:
-    shared = common_settings(s.measured.failed, s.measured.runs)
+    yield from failed_settings_warning(s.measured, s.remedies)
+
+
+def failed_settings_warning(found: MeasuredDesign, remedies: Remedies) -> Iterator[str]:
+    """A warning if all failed runs have a setting in common that few others have."""
+    shared = _common_settings(found.failed, found.runs)
     if shared:
-        yield advised(f"all {len(s.measured.failed)} failed runs have {listed(shared)}", s.remedies.fix_setting)
+        yield advised(f"all {len(found.failed)} failed runs have {listed(shared)}", remedies.fix_setting)
 
 
-def common_settings(failed: Sequence[Run], done: Sequence[Run]) -> list[str]:
+def _common_settings(failed: Sequence[Run], done: Sequence[Run]) -> list[str]:
     """The settings that all failed runs have, and at most half of the others; none for a single configuration."""
     configurations = {run.task.configuration for run in failed}
     if len(configurations) < 2:
@@ -260,12 +274,15 @@ def confounded_warning(effects: Sequence[str]) -> Iterator[str]:
 
 
 def _coarse(s: Situation) -> Iterator[str]:
-    found = s.analysis.detectable
-    if found is not None and found[1] > max(COARSE * s.relevant, NOTABLE):
-        yield advised(
-            f"the noise hides effects below {percent(found[1], 2)}, the smallest that is found with 80 % power",
-            s.remedies.against_noise(s.design.runs),
-        )
+    advice = s.remedies.against_noise(s.design.runs)
+    yield from coarse_warning(s.analysis, s.relevant, "the noise hides effects", advice)
+
+
+def coarse_warning(analysis: EffectAnalysis, relevant: float, hidden: str, advice: str) -> Iterator[str]:
+    """A warning if the smallest detectable effect is large; ``hidden`` says what hides smaller ones."""
+    found = analysis.detectable
+    if found is not None and found[1] > max(_COARSE * relevant, _NOTABLE):
+        yield advised(f"{hidden} below {percent(found[1], 2)}, the smallest that is found with 80 % power", advice)
 
 
 def _ambiguous(s: Situation) -> Iterator[str]:
@@ -273,7 +290,11 @@ def _ambiguous(s: Situation) -> Iterator[str]:
 
 
 def _mixed_signs(s: Situation) -> Iterator[str]:
-    values = s.measured.values
+    yield from mixed_signs_warning(s.measured.values)
+
+
+def mixed_signs_warning(values: FloatArray) -> Iterator[str]:
+    """A warning if values are on both sides of zero."""
     if np.min(values) < 0.0 < np.max(values):
         yield "values are below and above zero: fractions are of their mean size, and say little; look at the unit"
 
