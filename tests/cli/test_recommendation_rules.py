@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 
 import hati.studies.recommendation.study  # noqa: F401  # before its rules are those of an earlier version
+from hati.core import Run
+from hati.store import SqlStore
 from hati.studies.recommendation import conclusion
 
 Hati = Callable[..., Any]
@@ -131,7 +133,7 @@ def test_a_recommendation_by_the_rules_of_version_2_is_shown_and_says_so(
     assert shown["configurations"] == first.json["recommendation"]["configurations"]
     (said,) = (text for text in shown["warnings"] if "earlier version" in text)
     assert "`hati screen --metric tps --recommend --budget 90` makes it again by the present ones" in said
-    assert said[1:] in " ".join(hati_here("report", ".", "--metric", "tps").out.split())
+    assert said[1:].replace("`", "") in " ".join(hati_here("report", ".", "--metric", "tps").out.split())
     words = ("report", str(server), "--metric", "tps", "--format", "json")
     elsewhere = hati_here(*words, folder=server.parent).json["recommendation"]["warnings"]
     assert any(f"`hati screen {server} --metric tps --recommend --budget 90`" in text for text in elsewhere)
@@ -258,11 +260,44 @@ def test_a_larger_budget_continues_what_is_known_and_makes_the_runs_that_are_lef
     assert len(stages(hati_here)) <= 35 + 100
     forget(server, advice["study"], 7)
     said = " ".join(hati_here("report", ".", "--metric", "tps").out.split())
-    (left, shown) = re.findall(r"(\d+) runs of the round are left, .*?: `hati ([^`]*)` makes them", said)[0]
+    (left, shown) = re.findall(r"(\d+) runs of the round are left, .*?: hati (.*?) makes them", said)[0]
     assert int(left) == 7
     again = hati_here(*(word if word != "100" else "120" for word in shlex.split(shown)), "--format", "json")
     assert again.json["recommendation"]["study"] == advice["study"]
     assert again.json["recommendation"]["runs"]["done"] == advice["runs"]["done"]
+
+
+def test_a_continued_screening_that_is_killed_and_repeated_has_one_budget(
+    hati_here: Hati, server: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screened = hati_here("screen", ".", "--metric", "tps", "--budget", "40", "--format", "json").json
+    forget(server, screened["study"], 30)
+    before = len(stages(hati_here))
+    small = ("screen", ".", "--metric", "tps", "--budget", "25", "--recommend", "--format", "json")
+    record = SqlStore.record
+    made: list[Run] = []
+
+    def killed(store: SqlStore, run: Run) -> bool:
+        if len(made) == 6:
+            raise KeyboardInterrupt
+        made.append(run)
+        return record(store, run)
+
+    with monkeypatch.context() as interrupted:
+        interrupted.setattr(SqlStore, "record", killed)
+        hati_here(*small)
+    assert len(stages(hati_here)) == before + 6
+    again = hati_here(*small)
+    assert re.search(
+        rf"continues {screened['study']}: .*: the runs of its plan that were not made come first", again.err
+    )
+    assert stages(hati_here)[before:].count("design") <= 15
+    assert len(stages(hati_here)) <= before + 25
+    (said,) = (text for text in again.json["warnings"] if "planned runs" in text)
+    assert said.endswith("the budget of 15 is spent, and a larger --budget makes more")
+    made_then = len(stages(hati_here))
+    hati_here(*small)
+    assert len(stages(hati_here)) == made_then
 
 
 def test_a_screening_that_is_not_continued_is_named_with_the_command_that_continues_it(

@@ -57,7 +57,9 @@ def test_a_budget_that_is_spent_is_named_in_the_warning_of_runs_that_were_not_ma
 
     def warning(limit: str) -> str:
         (found,) = [
-            each for each in with_budget(study, limit, evidence).conclude(evidence).warnings if "planned runs" in each
+            each
+            for each in with_budget(study, limit, evidence, evidence).conclude(evidence).warnings
+            if "planned runs" in each
         ]
         return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from functools import partial
@@ -57,6 +58,7 @@ from hati.studies.screening import (
     study_id,
     with_reruns,
 )
+from hati.studies.screening.planning.choosing import with_kept
 from hati.studies.screening.planning.pilot import (
     RUNS,
     UntilFailure,
@@ -235,6 +237,17 @@ class ScreeningCampaign(Struct, frozen=True):
         left = self._left(self.choice, evidence) if self.choice else self.pilot.plan(evidence)
         return bool(evidence.failed) and not evidence.done and not left
 
+    def keep_continuation(self) -> None:
+        """Store the number of earlier runs with a command that continues the screening, once."""
+        known = continued_of(self.place.store.choice(self.id))
+        if self.limit and self.continuation not in known:
+            keep(self.place, self.id, {_CONTINUED: {**known, self.continuation: len(self.earlier.runs)}})
+
+    @property
+    def continuation(self) -> str:
+        """The name of the command that continues the screening, by which a repetition of it is known."""
+        return f"{self.metric.name} {self.limit}"
+
     def chosen(self, runs: int, known: Sequence[Configuration] = ()) -> AnyChoice:
         """The design that a number of runs buys in addition to known runs, or the requested fraction."""
         rng, space = generator(self.id.seed, "design"), self.space
@@ -311,6 +324,7 @@ class ScreeningCampaign(Struct, frozen=True):
                 engine.hold(self.id.key)
                 prepared = _as_stored(self)
                 place.begin(prepared.id, prepared.benchmark.metrics)
+                prepared.keep_continuation()
                 try:
                     prepared = _made(prepared, engine, announce, observe)
                 except InputError:
@@ -325,20 +339,30 @@ class ScreeningCampaign(Struct, frozen=True):
             announce(f"{counted(left, 'run')} left for the other machines of the pool: run the same command there")
             _announce_without_block(place, designed, announce)
         announce_analysis(announce, designed, evidence, "analysing")
-        conclusion = with_budget(designed, self.request.limit, evidence).conclude(evidence)
+        limit = self.limit or self.request.limit
+        conclusion = with_budget(designed, limit, evidence, self.counted).conclude(evidence)
         keep_findings(place, designed, evidence, conclusion)
         return with_losses(conclusion, evidence, prepared.metric, prepared.isolated)
 
 
-def with_budget(study: AnyScreening, limit: str, evidence: Evidence) -> AnyScreening:
-    """The study, whose warning of runs that were not made says so if its budget is spent."""
+def with_budget(study: AnyScreening, limit: str, evidence: Evidence, counted: Evidence) -> AnyScreening:
+    """The study, whose warning of runs that were not made says so if the ``counted`` runs spend its budget."""
     if study.complete(evidence):
         return study
     left = study.plan(evidence)
-    if not left or left.within(Budget.parse(limit).left(evidence)):
+    if not left or left.within(Budget.parse(limit).left(counted)):
         return study
     unmade = f"the budget of {limit} is spent, and a larger --budget makes more"
     return replace(study, remedies=replace(study.remedies, unmade=unmade, flips=unmade))
+
+
+_CONTINUED = "continued"
+
+
+def continued_of(choice: str | None) -> dict[str, int]:
+    """The number of runs before each command that continued a screening, of its stored choice."""
+    found: dict[str, int] = json.loads(choice or "{}").get(_CONTINUED, {})
+    return found
 
 
 def prepare_screening(
@@ -426,7 +450,8 @@ def _keep_choice(prepared: ScreeningCampaign, choice: AnyChoice) -> None:
     def complete(stored: str | None) -> str:
         known = stored or own
         designs = {**dict(designs_of(known)), **dict(prepared.designs)}
-        return stored_choice(read_choice(known), isolated_of(known), metric, tuple(designs.items()))
+        changed = stored_choice(read_choice(known), isolated_of(known), metric, tuple(designs.items()))
+        return with_kept(changed, stored)
 
     known = store.choice(prepared.id)
     if metric_of(known) != metric or not dict(prepared.designs).keys() <= dict(designs_of(known)).keys():
@@ -546,7 +571,9 @@ def _agreed(prepared: ScreeningCampaign, pilot: PilotResult | None) -> tuple[Scr
     kept = store.choice(prepared.id)
     if kept is None or not informed(kept):
         own = stored_choice(_design(prepared, pilot), prepared.isolated, prepared.metric.name)
-        kept = store.change_choice(prepared.id, lambda stored: stored if stored and informed(stored) else own)
+        kept = store.change_choice(
+            prepared.id, lambda stored: stored if stored and informed(stored) else with_kept(own, stored)
+        )
     choice = read_choice(kept)
     return replace(prepared, choice=choice, isolated=isolated_of(kept)), choice
 

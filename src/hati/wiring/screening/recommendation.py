@@ -163,15 +163,15 @@ def _known_screening(begun: ScreeningCampaign) -> KnownScreening | ScreeningCamp
             f"`{_continuing(begun, template_of(record), origin.runs)}` continues it"
         )
         return None
-    if not elsewhere and len(evidence.runs) < bought and study.id != begun.id:
+    resumed = None
+    if not elsewhere and study.id != begun.id:
         resumed = resumed_screening(begun, record, begun.request.limit)
-        if resumed is not None and resumed.left:
-            place.announce(
-                f"continues {entry.source}: {counted(resumed.left, 'run')} of its plan, which were not made, come first"
-            )
-            return resumed
+    if resumed is not None and len(resumed.earlier.runs) < bought and resumed.left:
+        place.announce(f"continues {entry.source}: the runs of its plan that were not made come first")
+        return resumed
     study = replace(study, relevant=begun.request.relevant)
-    spent = evidence if study.id.family == begun.id.family else None
+    repeated = None if resumed is None else resumed.counted
+    spent = evidence if study.id.family == begun.id.family else repeated
     conclusion = with_losses(study.conclude(evidence), evidence, study.metric, isolated_of(record.choice))
     return KnownScreening(study, conclusion, f"important options from {entry.source}", spent)
 

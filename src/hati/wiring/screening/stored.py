@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hati.core import Benchmark, Configuration, HatiError, InputError, Metric, replace
+from hati.core import Benchmark, Configuration, Evidence, HatiError, InputError, Metric, replace
 from hati.core.wording import command_text
 from hati.space import parse_formula, template_texts
 from hati.space.space import SET
@@ -49,6 +49,7 @@ from hati.wiring.screening.campaign import (
     ScreeningCampaign,
     asked_metric,
     chosen_metric,
+    continued_of,
     prepare_screening,
     with_budget,
 )
@@ -77,7 +78,7 @@ def conclude_stored(
     evidence = place.store.evidence(study.id)
     record = next(record for record in _screenings(place) if record.id == study.id)
     limit = json.loads(record.id.parameters)["budget"]
-    conclusion = with_budget(study, limit, evidence).conclude(evidence)
+    conclusion = with_budget(study, limit, evidence, evidence).conclude(evidence)
     keep_findings(place, study, evidence, conclusion)
     return with_losses(conclusion, evidence, study.metric, isolated_of(record.choice))
 
@@ -232,23 +233,27 @@ def prepare_recalibration(place: Workplace, request: ScreeningRequest, *, fresh:
 
 
 def resumed_screening(asked: ScreeningCampaign, record: StudyRecord, limit: str) -> ScreeningCampaign | None:
-    """The campaign of a stored screening, with ``limit`` for its further runs; None if its design was asked for."""
+    """The campaign of a stored screening, with ``limit`` for its further runs; None if its design was asked for.
+
+    If the same command was interrupted, the runs that it made count.
+    """
     parameters = json.loads(record.id.parameters)
     if parameters.keys() & {"planned_for", "fraction", "recalibrates"}:
         return None
     request = replace(
         asked.request, budget=parameters["budget"], seed=record.id.seed, alpha=parameters.get("alpha", ALPHA)
     )
-    return replace(
+    resumed = replace(
         asked,
         request=request,
         id=record.id,
         choice=read_choice(record.choice or ""),
         isolated=isolated_of(record.choice),
         designs=designs_of(record.choice),
-        earlier=asked.place.store.evidence(record.id),
         limit=limit,
     )
+    made = resumed.evidence().runs
+    return replace(resumed, earlier=Evidence(made[: continued_of(record.choice).get(resumed.continuation, len(made))]))
 
 
 def changes_of(prepared: ScreeningCampaign, found: ScreeningConclusion) -> EffectChanges | None:

@@ -143,7 +143,7 @@ def screening(
 _ISOLATED = "isolated"
 _DESIGNS = "designs"
 _METRIC = "metric"
-_OF_CALLERS = frozenset({"asked", "given"})
+_OF_CALLERS = frozenset({"asked", "given", "continued"})
 """Keys that callers add to a stored choice."""
 _APART = frozenset({_ISOLATED, _DESIGNS, _METRIC}) | _OF_CALLERS
 
@@ -163,6 +163,12 @@ def stored_choice(choice: AnyChoice, isolated: Isolated, metric: str, designs: P
     if designs:
         fields[_DESIGNS] = {key: json.loads(each.to_json()) for key, each in designs}
     return canonical_json(fields)
+
+
+def with_kept(choice: str, stored: str | None) -> str:
+    """The stored form of a choice with the values that callers added to the one that it replaces."""
+    kept = {key: value for key, value in _fields(stored).items() if key in _OF_CALLERS} if stored else {}
+    return canonical_json({**kept, **_fields(choice)})
 
 
 def read_choice(text: str) -> AnyChoice:
