@@ -54,10 +54,11 @@ BROKEN = {
         "[subject",
         "1:9: this is not valid TOML: Expected ']' at the end of a table declaration",
     ),
-    "a setting with a control character": (
+    "a setting with a NUL": (
         'settings = ["disk", "memory"]',
         'settings = ["disk", "mem\\u0000ory"]',
-        "29:21: the setting 'mem\\x00ory' has a control character; write visible characters only",
+        "29:21: the setting 'mem\\x00ory' has a NUL, which arguments and variables of programs cannot hold; "
+        "leave out the NUL",
     ),
     "a benchmark whose name is a path": (
         'name    = "orders"',

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from unicodedata import category
 
 import pytest
 from hypothesis import given
@@ -193,10 +192,15 @@ def test_line_ends_of_windows() -> None:
     assert (caught.value.place.line, caught.value.place.column) == (3, 2)
 
 
+def test_tabs_and_line_breaks_are_settings() -> None:
+    project = read('[options.separator]\nsettings = ["\\t", "\\n", ","]\nargument = "--separator={}"\n')
+    assert project.space.option("separator").settings == ("\t", "\n", ",")
+
+
 def readable(space: Space) -> bool:
-    """Whether a project file may have its settings: none has a control character."""
+    """Whether a project file may have its settings: none has a NUL."""
     texts = (setting for option in space.options for setting in option.settings if isinstance(setting, str))
-    return all(category(character) != "Cc" for text in texts for character in text)
+    return all("\0" not in text for text in texts)
 
 
 @given(spaces().filter(readable), st.text(min_size=1).filter(lambda name: bool(name.strip())))

@@ -105,6 +105,14 @@ def test_valid_wants_constraints_and_exactly_the_active_options() -> None:
     assert not SPACE.valid(Configuration({**good, "extra": 3}))
 
 
+def test_control_characters_are_read_as_they_are_written() -> None:
+    space = Space((Option("separator", ("\t", "\n", ","), ","), Option("text", ("\t", "\\t"), "\t")))
+    assert space.parse({"separator": r"\t", "text": r"\t"}) == Configuration({"separator": "\t", "text": r"\t"})
+    with pytest.raises(InputError) as caught:
+        space.parse({"separator": "semicolon"})
+    assert caught.value.fix == r"there are: \t, \n, ,"
+
+
 def test_parse_reads_a_row_of_texts() -> None:
     row = {"journal": "WAL", "pages": "2e3", "point": "50", "sync": "0", "ratio": "1"}
     expected: dict[str, Setting] = {"journal": "WAL", "pages": 2000, "point": 50, "sync": False, "ratio": 1.0}

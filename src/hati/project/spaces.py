@@ -11,7 +11,6 @@ import shlex
 from collections.abc import Collection, Mapping
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
-from unicodedata import category
 
 from hati.core import (
     MACHINE_PROPERTIES,
@@ -465,17 +464,16 @@ def _option(name: str, table: TomlTable) -> Option:
         raise place.error(error.message, fix=error.fix) from None
 
 
-_CONTROL = "Cc"
-"""The Unicode category of NUL, line breaks and other control characters."""
-
-
 def _setting(value: Value) -> Setting:
     if not isinstance(value.data, bool | int | float | str):
         raise value.error(
             "expected a setting: true, false, a number or text in quotes", fix=f"as in {_SETTINGS_EXAMPLE}"
         )
-    if isinstance(value.data, str) and any(category(character) == _CONTROL for character in value.data):
-        raise value.error(f"the setting {value.data!r} has a control character", fix="write visible characters only")
+    if isinstance(value.data, str) and "\0" in value.data:
+        raise value.error(
+            f"the setting {value.data!r} has a NUL, which arguments and variables of programs cannot hold",
+            fix="leave out the NUL",
+        )
     return value.data
 
 

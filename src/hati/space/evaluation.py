@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from hati.core import InputError, Setting, setting_text
 from hati.core.values import type_names
-from hati.core.wording import nearest, suggestion
+from hati.core.wording import nearest, suggestion, visible
 from hati.formula import KLEENE, Algebra, Node, evaluate, quoted
 from hati.space.constraint import (
     Condition,
@@ -149,7 +149,8 @@ def _check_setting(name: str, setting: Setting, index: int) -> None:
 def read_setting(option: Option, text: str) -> Setting:
     """The setting of an option that a text denotes.
 
-    Numbers may be written in any way (``1e3`` for 1000), booleans as true and false or 1 and 0.
+    Numbers may be written in any way (``1e3`` for 1000), booleans as true and false or 1 and 0, control characters by
+    the escapes of ``visible``.
 
     Raises:
         InputError: where it is not a setting; the message names the nearest one.
@@ -167,7 +168,7 @@ def no_setting(option: Option, text: str) -> InputError:
     """The error for a text that is not a setting of an option."""
     return InputError(
         f"{text!r} is not a setting of option {option.name!r}",
-        fix=suggestion(text, [setting_text(setting) for setting in option.settings]),
+        fix=suggestion(text, [visible(setting_text(setting)) for setting in option.settings]),
     )
 
 
@@ -175,7 +176,7 @@ def _means(text: str, setting: Setting) -> bool:
     if isinstance(setting, bool):
         return text.lower() in ({"true", "1"} if setting else {"false", "0"})
     if isinstance(setting, str):
-        return False
+        return text == visible(setting)
     try:
         return float(text) == setting
     except ValueError:
@@ -414,7 +415,7 @@ def _check_literal(term: Term, literal: Term, options: Mapping[str, Option]) -> 
         return
     settings = _option(term.name, term, options).settings
     if literal.value not in settings:
-        fix = suggestion(setting_text(literal.value), [setting_text(setting) for setting in settings])
+        fix = suggestion(setting_text(literal.value), [visible(setting_text(setting)) for setting in settings])
         raise literal.error(f"{literal} is not a setting of option {term.name!r}", fix=fix)
 
 
