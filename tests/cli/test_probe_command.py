@@ -479,16 +479,20 @@ def test_a_file_with_a_time_that_is_none_is_no_result(capfd: Capture) -> None:
 def test_two_results_are_compared_from_files_dates_and_machines(capfd: Capture, tmp_path: Path) -> None:
     said(capfd, "probe", "clock", "--quick", "--format", "json", "--output", "a.json")
     found = json.loads((tmp_path / "a.json").read_text())
-    (cost,) = (each for each in found["experiments"][0]["properties"] if each["name"] == "clock.cost")
-    for file, value in (("a.json", 20.0), ("b.json", 60.0)):  # a loaded machine measures no certain cost
-        cost |= {"value": value, "interval": [0.9 * value, 1.1 * value], "verdict": "measured", "reason": ""}
+    day = found["experiments"][0]["measured_at"][:10]
+    assert "0 of 3 properties differ." in said(capfd, "probe", "diff", day, found["machine"])[0]
+    properties = found["experiments"][0]["properties"]
+    (cost,) = (each for each in properties if each["name"] == "clock.cost")
+    for each in properties:  # a loaded machine measures nothing certain
+        each |= {"value": 20.0, "interval": [19.0, 21.0], "verdict": "measured", "reason": ""}
+    for file, value in (("a.json", 20.0), ("b.json", 60.0)):
+        cost |= {"value": value, "interval": [0.95 * value, 1.05 * value]}
         (tmp_path / file).write_text(json.dumps(found))
     out, _ = said(capfd, "probe", "diff", "a.json", "b.json", "--format", "json")
     (changed, *_) = json.loads(out)["properties"]
     assert changed["name"] == "clock.cost"
     assert changed["ratio"] == pytest.approx(3.0)
-    day = found["experiments"][0]["measured_at"][:10]
-    same = said(capfd, "probe", "diff", day, found["machine"])[0]
+    same = said(capfd, "probe", "diff", "a.json", "a.json")[0]
     assert "0 of 3 properties differ." in same
     assert re.search(r"alike +3, not listed", same)
     assert "clock.cost" not in same

@@ -23,7 +23,7 @@ from hati.studies.probe import (
     recovered_ratio,
 )
 from hati.studies.probe.detectors import quota
-from hati.studies.probe.document import fitness_document
+from hati.studies.probe.document import fitness_document, probe_diff_document
 from hati.studies.probe.noise import interruptions, repeatability
 
 
@@ -159,6 +159,17 @@ def test_properties_are_alike_where_their_intervals_exclude_a_difference(
     (found,) = differences(*sides)
     assert found.change is change
     assert ("do not exclude" in found.reason) == (change is PropertyChange.UNDECIDED)
+
+
+def test_a_property_that_is_inconclusive_on_both_sides_is_listed() -> None:
+    same = Property("x", 2.0, "ms", None, ProbeVerdict.INCONCLUSIVE, "too short")
+    alike = Property("y", 2.0, "ms", (1.9, 2.1))
+    sides = {"x": same, "y": alike}
+    document = probe_diff_document("a", "b", differences(sides, sides))
+    (table,) = document.sections
+    assert [row[0] for row in table.rows] == ["x"]
+    assert table.notes == ("x: too short",)
+    assert dict(document.facts)["alike"] == "1, not listed"
 
 
 def test_a_truth_is_recovered_disturbed_or_missed() -> None:

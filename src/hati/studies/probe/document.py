@@ -368,7 +368,7 @@ def selftest_document(found: Sequence[Recovery]) -> Document:
 
 def probe_diff_document(before: str, after: str, found: Sequence[PropertyDifference], *warnings: str) -> Document:
     """The properties of two machines or times that differ or are undecided; the number of those that are alike."""
-    listed_rows = [each for each in found if each.change is not PropertyChange.ALIKE and each.before != each.after]
+    listed_rows = [each for each in found if each.change is not PropertyChange.ALIKE]
     columns = columns_of("property | > before | > after | > ratio | change")
     rows = tuple(
         (
