@@ -279,7 +279,8 @@ def execute_wakeups(setting: Setting, slack_ns: int = 1) -> Execution:
     """Wake-ups by timers that may be late by ``slack_ns``; raw observations as in ``sched.wakeups``."""
     cpu = setting.cpus[0]
     watch = Watch([cpu])
-    return _with_others(setting.run("wake", int(500 * setting.scale), _MS, cpu, slack_ns), watch.accounts())
+    wakeups = setting.duration(TIMINGS["sched.wakeups"].seconds) // _MS
+    return _with_others(setting.run("wake", wakeups, _MS, cpu, slack_ns), watch.accounts())
 
 
 def _switching(setting: Setting, _: Inputs) -> Execution:

@@ -85,7 +85,11 @@ TIMINGS: Mapping[str, Timing] = {
     "disk.file": Timing(1.0),
     "net.loopback": Timing(1.0),
 }
-"""By experiment; that of `noise.gaps` is of each CPU. Dry runs show them, and executions are as long."""
+"""By experiment; that of `noise.gaps` is of each CPU. Dry runs show them.
+
+Executions take their durations from here. Those that repeat a fixed amount of work take about as long on a usual
+machine: `clock.reading`, `sched.switching`, `sched.balance`, `mem.levels`, `mem.stream` and `disk.file`.
+"""
 LINK = Timing(6.0)
 """Of a link to another machine."""
 SHORTEST_KERNEL = 0.03
