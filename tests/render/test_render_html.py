@@ -83,7 +83,7 @@ def test_the_page_says_what_was_found(pages: dict[str, Page]) -> None:
         "4 of 14 options matter for latency: synchronous=OFF -71.3 % (better)",
         "2^(14-9) fraction, resolution IV: 32 configurations x 3 repetitions = 96 runs",
         "An effect of +1.9 % or -1.8 % (41 µs) or more would have been found with 80 % power",
-        "cannot be told from 6 other pairs",
+        "cannot be distinguished from 6 other pairs",
         "All 31 effects",
         "Alias structure",
         "How to read this",

@@ -130,7 +130,8 @@ def sqlite_screening() -> ScreeningConclusion:
         failures=(),
         seconds=125.3,
         warnings=(
-            "synchronous x journal_mode cannot be told from 6 other pairs; `hati screen --budget 256` separates them",
+            "synchronous x journal_mode cannot be distinguished from 6 other pairs; "
+            "`hati screen --budget 256` separates them",
         ),
         model=ModelSummary(tuple(e.options for e in effects if e.important), 0.99),
         conditional_effects=conditional(LATENCY_AT),
