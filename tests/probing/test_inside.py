@@ -12,8 +12,8 @@ import pytest
 from hati.core import MeasurementError
 from hati.probing import KernelProgram, NotPermittedError, Setting
 from hati.probing import inside as probed_inside
-from hati.probing.holding import is_abandoned, own_mark
 from hati.probing.inside import copied, remove
+from hati.probing.process_marks import is_abandoned, own_mark
 from hati.studies.probe import ProbeVerdict, RecoveryOutcome
 from hati.wiring.probes import selftest, virtual
 

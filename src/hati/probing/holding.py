@@ -1,12 +1,8 @@
-"""Settings of the kernel that are held or injected, and restored, even after a kill; links of known rate.
-
-Marks of the processes that made something show later ones what a killed one has left.
-"""
+"""Settings of the kernel that are held or injected, and restored, even after a kill; links of known rate."""
 
 from __future__ import annotations
 
 import os
-import platform
 import re
 import shutil
 import subprocess
@@ -21,11 +17,11 @@ from msgspec.structs import replace
 from hati.core import InputError, decode
 from hati.probing.conditions import system_root
 from hati.probing.kernel import NotPermittedError
+from hati.probing.process_marks import beginning
 from hati.whole_files import replace_file
 
 _CPUS = "sys/devices/system/cpu"
 _CLOCK = "sys/devices/system/clocksource/clocksource0"
-_MACHINE, _BOOT = Path("/etc/machine-id"), Path("/proc/sys/kernel/random/boot_id")
 _KEPT = "run/hati/held-settings.json"
 """In a folder that a restart empties, as a restart also resets the settings."""
 
@@ -198,35 +194,6 @@ def _read(file: Path) -> str:
     with suppress(OSError):
         return file.read_text().strip()
     return ""
-
-
-def beginning(process: int) -> int | None:
-    """When a process began, in clock ticks after the machine; None if it has ended."""
-    try:
-        state, *fields = Path(f"/proc/{process}/stat").read_text(errors="replace").rpartition(")")[2].split()
-    except OSError:
-        return None
-    return None if state == "Z" else int(fields[18])
-
-
-def own_mark() -> str:
-    """The mark of this process: its machine, since which start, its id and when it began."""
-    return f"{_machine()} {_read(_BOOT)} {os.getpid()} {beginning(os.getpid())}"
-
-
-def is_abandoned(mark: str) -> bool:
-    """Whether a mark is that of a process of this machine that has ended; False for another machine's."""
-    machine, _, rest = mark.partition(" ")
-    boot, _, process = rest.partition(" ")
-    number, _, began = process.partition(" ")
-    if machine != _machine() or not number.isdecimal():
-        return False
-    return boot != _read(_BOOT) or str(beginning(int(number))) != began
-
-
-def _machine() -> str:
-    """The name and the identity of this machine; containers on one host have names of their own."""
-    return f"{platform.node()}/{_read(_MACHINE)}"
 
 
 _SLICE = "proc/sys/kernel/sched_rr_timeslice_ms"

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from hati.core import MeasurementError
 from hati.probing.bounded import OutputLimitError, run_bounded
-from hati.probing.holding import is_abandoned, own_mark
 from hati.probing.kernel import KernelProgram
+from hati.probing.process_marks import is_abandoned, own_mark
 
 _COPY = """\
 set -e
