@@ -305,14 +305,16 @@ def test_a_screening_that_is_not_continued_is_named_with_the_command_that_contin
 ) -> None:
     known = hati_here("screen", ".", "--metric", "tps", "--budget", "16", "--set", "log=off", "--format", "json").json
     plan = hati_here("screen", ".", "--metric", "tps", "--budget", "60", "--recommend", "--dry-run")
-    reason = rf"not continued: {known['study']}, which is of other configurations \(--set .*?\); `hati ([^`]*)`"
+    reason = rf"not continued: {known['study']} \(--set log=off\), which is of other configurations; `hati ([^`]*)`"
     (shown,) = re.findall(reason, " ".join(plan.err.split()))
     continued = hati_here(*shlex.split(shown), "--dry-run")
     assert (continued.status, "important options from" in continued.err) == (0, True), continued.err
     done = hati_here(*shlex.split(shown), "--format", "json")
     assert (done.status, done.json["study"]) == (0, known["study"])
     (server / "server.py").write_text(SERVER + "# another revision\n")
-    larger = ("--metric", "tps", "--set", "log=off", "--budget", "60", "--recommend", "--dry-run")
+    asked = ("--relevant", "2%", "--alpha", "1%", "--seed", "7")
+    larger = ("--metric", "tps", "--set", "log=off", "--budget", "60", "--recommend", "--dry-run", *asked)
     other = " ".join(hati_here("screen", ".", *larger).err.split())
     (shown,) = re.findall(rf"not continued: {known['study']}: .* at another revision .*; `hati ([^`]*)`", other)
+    assert "--relevant 2% --alpha 1% --seed 7" in shown
     assert "important options from" in hati_here(*shlex.split(shown), "--dry-run").err

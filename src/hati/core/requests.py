@@ -101,6 +101,8 @@ def _write_shares(fractions: tuple[float, ...]) -> str:
 
 LARGEST_SEED = 2**63 - 1
 """The largest integer that a store can hold."""
+USUAL_SEED = 1
+"""The random seed of a command without one."""
 
 Seed = Annotated[int, FlagField("Random seed, 0 to 2^63-1; recorded.", metavar="SEED", least=0, most=LARGEST_SEED)]
 BenchmarkName = Annotated[str | None, FlagField("Benchmark, where hati.toml has several.", metavar="NAME")]

@@ -25,3 +25,4 @@ from .judging import STAGE as STAGE
 from .judging import paired_change as paired_change
 from .judging import pooled_changes as pooled_changes
 from .study import Recommendation as Recommendation
+from .study import recommendation_command as recommendation_command

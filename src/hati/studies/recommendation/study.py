@@ -9,6 +9,7 @@ from functools import cached_property
 from msgspec import Struct
 
 from hati.core import Benchmark, Configuration, Evidence, Metric, Plan, Setting, StudyId, Task, replace
+from hati.core.requests import USUAL_SEED
 from hati.space import Space, template_texts
 from hati.studies.command_line import CommandLine
 from hati.studies.recommendation.better_settings import is_allowed, reached
@@ -41,7 +42,7 @@ from hati.studies.recommendation.judging import (
     without_runs,
 )
 from hati.studies.schedule import failure_reasons, limit_until_first_success, tasks_without_run
-from hati.studies.screening.planning.models import RELEVANT
+from hati.studies.screening.planning.models import ALPHA, RELEVANT
 
 MOST_ROUNDS = 4
 """The most rounds of confirmation."""
@@ -58,11 +59,29 @@ _CLEARLY = 0.01
 _SHORTFALL = 0.5
 _NO_ERROR_LEFT = 1e-9
 _SHORT = 12
-_SEED = 1
-"""The seed of a command without one."""
 _LARGEST_GAIN = 3
 """The first version of the rules that confirms the largest gain where no follow-up is possible, and not the first."""
 _NONE: Settings = ()
+
+
+def recommendation_command(
+    command: CommandLine,
+    metric: str,
+    template: Iterable[str],
+    budget: str,
+    *,
+    relevant: float,
+    seed: int,
+    keep: Iterable[str],
+    alpha: float = ALPHA,
+) -> str:
+    """The command that recommends settings; values that a command has without them are left out."""
+    restricted = (word for text in template for word in ("--set", text))
+    sizes = (("--relevant", relevant, RELEVANT), ("--alpha", alpha, ALPHA))
+    shares = (word for name, own, usual in sizes if own != usual for word in (name, f"{100 * own:g}%"))
+    random = () if seed == USUAL_SEED else ("--seed", str(seed))
+    kept = (word for text in keep for word in ("--keep", text))
+    return command.screen("--metric", metric, *restricted, "--recommend", "--budget", budget, *shares, *random, *kept)
 
 
 class Recommendation(Struct, frozen=True, dict=True):
@@ -471,13 +490,15 @@ class Recommendation(Struct, frozen=True, dict=True):
     @property
     def _command(self) -> str:
         """The command that asks for the same recommendation."""
-        budget: str = json.loads(self.id.parameters)["budget"]
-        restricted = (word for text in template_texts(self.space.template, {}) for word in ("--set", text))
-        kept = (word for rule in self.keep for word in ("--keep", str(rule)))
-        relevant = () if self.relevant == RELEVANT else ("--relevant", f"{100 * self.relevant:g}%")
-        seed = () if self.id.seed == _SEED else ("--seed", str(self.id.seed))
-        asked = ("--metric", self.metrics[0].name, *restricted, "--recommend", "--budget", budget)
-        return self.command.screen(*asked, *relevant, *seed, *kept)
+        return recommendation_command(
+            self.command,
+            self.metrics[0].name,
+            template_texts(self.space.template, {}),
+            json.loads(self.id.parameters)["budget"],
+            relevant=self.relevant,
+            seed=self.id.seed,
+            keep=map(str, self.keep),
+        )
 
     def _task(self, stage: str, configuration: Configuration, repetition: int) -> Task:
         return self.benchmark.task(self.id, stage, configuration, self.revision, repetition)

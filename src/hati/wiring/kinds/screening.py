@@ -19,6 +19,7 @@ from hati.core import (
     replace,
     share,
 )
+from hati.core.requests import USUAL_SEED
 from hati.wiring.study_types import PROJECT_OR_TABLE, StudyReport, StudyType
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class ScreeningRequest(TableFields, frozen=True, kw_only=True):
         False
     )
     template: Templates = ()
-    seed: Seed = 1
+    seed: Seed = USUAL_SEED
 
     def __post_init__(self) -> None:
         if self.keep and not self.recommend:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import shlex
 from collections.abc import Sequence
 from functools import partial
 
@@ -24,6 +23,7 @@ from hati.studies.recommendation import (
     RecommendationConclusion,
     RecommendationPlan,
     plan_recommendation,
+    recommendation_command,
     recommendation_id,
     rules_of,
 )
@@ -35,7 +35,13 @@ from hati.wiring.campaigns import Campaign, campaign_of, never
 from hati.wiring.kinds.screening import ScreeningRequest
 from hati.wiring.known.screenings import screened
 from hati.wiring.screening.campaign import ScreeningCampaign, prepare_screening
-from hati.wiring.screening.stored import prepare_recalibration, resumed_screening, study_over, subject_screenings
+from hati.wiring.screening.stored import (
+    described,
+    prepare_recalibration,
+    resumed_screening,
+    study_over,
+    subject_screenings,
+)
 from hati.wiring.templates import space_then, template_of
 from hati.wiring.workplace import Workplace
 
@@ -182,26 +188,30 @@ def _announce_other_space(begun: ScreeningCampaign) -> None:
     others = [
         record
         for record in subject_screenings(place)
-        if record.id.key in spans and json.loads(record.id.parameters)["benchmark"] == begun.benchmark.name
+        if record.id.key in spans
+        and json.loads(record.id.parameters)["benchmark"] == begun.benchmark.name
+        and begun.metric.name in {metric.name for metric in record.metrics}
     ]
     own = list(map(str, place.project.space.template))
     if not others or template_of(others[-1]) == own:
         return
     last = others[-1]
-    template = " ".join(f"--set {shlex.quote(text)}" for text in template_of(last)) or "all configurations"
     command = _continuing(begun, template_of(last), spans[last.id.key].runs)
-    place.announce(
-        f"not continued: {last.id.key}, which is of other configurations ({template}); `{command}` continues it"
-    )
+    place.announce(f"not continued: {described(last)}, which is of other configurations; `{command}` continues it")
 
 
 def _continuing(begun: ScreeningCampaign, template: Sequence[str], runs: int) -> str:
     """The command that recommends from a known screening with this template, whatever its revision is."""
-    restricted = (word for text in template for word in ("--set", text))
-    kept = (word for text in begun.request.keep for word in ("--keep", text))
-    budget = str(runs + 2 * FEWEST_PAIRS)  # with the part that is kept, a new screening would not be larger
-    return begun.place.command(begun.benchmark.name).screen(
-        "--metric", begun.metric.name, *restricted, "--recommend", "--budget", budget, *kept
+    asked = begun.request
+    return recommendation_command(
+        begun.place.command(begun.benchmark.name),
+        begun.metric.name,
+        template,
+        str(runs + 2 * FEWEST_PAIRS),  # with the part that is kept, a new screening would not be larger
+        relevant=asked.relevant,
+        seed=asked.seed,
+        keep=asked.keep,
+        alpha=asked.alpha,
     )
 
 

@@ -97,7 +97,7 @@ def stored_screening(
     records, own = subject_screenings(place), list(map(str, place.project.space.template))
     chosen = [record for record in records if template_of(record) == own]
     if not chosen:
-        known = ", ".join(map(_described, records))
+        known = ", ".join(map(described, records))
         raise InputError("there is no study to report", fix=f"there are: {known}" if known else make)
     return _study_of(place, chosen[-1], metric, relevant)
 
@@ -136,7 +136,8 @@ def subject_screenings(place: Workplace) -> list[StudyRecord]:
     return named or [record for record, parameters in known if options and parameters["options"] == options]
 
 
-def _described(record: StudyRecord) -> str:
+def described(record: StudyRecord) -> str:
+    """The key of a screening, with its template in words of a command."""
     texts = template_texts(map(parse_formula, template_of(record)), {})
     return (
         f"{record.id.key} ({command_text(word for text in texts for word in (SET, text))})" if texts else record.id.key
