@@ -245,9 +245,26 @@ def test_cpus_that_this_machine_lacks_and_an_option_without_a_choice_are_warning
     file.write_text(GOOD.replace(*with_key("cpus = [4095]")) + '\n[options.z]\nsettings = ["only"]\nargument = "{}"\n')
     done = hati("space", "check")
     assert done.status == 0
+    assert "nothing is wrong" not in done.out
+    assert f": {done.err.count('warning: ')} warnings." in done.out
     said = " ".join(done.err.split())
     assert "benchmark 'b' is to run on CPU 4095, which is not there; available: " in said
     assert "option 'z' has one setting, only, and cannot have an effect: add another" in said
+
+
+def test_an_empty_setting_that_is_an_argument_of_its_own_is_a_warning(hati: Hati, tmp_path: Path) -> None:
+    file = tmp_path / "hati.toml"
+    coding = '\n[options.z]\nsettings = ["", "--rle"]\nargument = "{}"\n'
+    file.write_text(GOOD + coding)
+    said = " ".join(hati("space", "check").err.split())
+    assert "the setting '' of option 'z' passes an empty argument: to pass none, leave it out" in said
+    file.write_text(GOOD + coding.replace('"{}"', '"--coding={}"'))
+    assert "empty argument" not in hati("space", "check").err
+    nested = coding.replace('["", "--rle"]', '["--huffman", "--rle"]') + 'active_if = "y"\n'
+    file.write_text(f"{GOOD}{nested}[options.y]\nsettings = [false, true]\n")
+    done = hati("space", "check")
+    assert done.status == 0
+    assert "empty argument" not in done.err
 
 
 @pytest.mark.parametrize("text", [GOOD.replace(*with_key("cpus = [4095]")), GOOD + SERVER + "cpus = [4095, 4094]\n"])

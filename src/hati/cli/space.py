@@ -98,7 +98,12 @@ def sample(
 def check(path: ProjectPath = HERE, output: Output = STDOUT, chosen: TableFormatOption = TableFormat.TEXT) -> int:
     """Find contradictory constraints, impossible settings and forced options."""
     from hati.project import read_project
-    from hati.project.prerequisites import misspelled_units, options_without_choice, unmet_prerequisites
+    from hati.project.prerequisites import (
+        empty_arguments,
+        misspelled_units,
+        options_without_choice,
+        unmet_prerequisites,
+    )
     from hati.project.project import unreached_warning
     from hati.space import check as diagnose
     from hati.space.document import diagnosis_table
@@ -110,10 +115,13 @@ def check(path: ProjectPath = HERE, output: Output = STDOUT, chosen: TableFormat
             fix="write [options.NAME] and [[benchmark]], or begin with `hati init`",
         )
     diagnosis = diagnose(project.space)
-    write_table(diagnosis_table(project.space, diagnosis), chosen, output)
-    unmet = unmet_prerequisites(project, os.environ)
-    warnings = (unreached_warning(project), *options_without_choice(project), *misspelled_units(project), *unmet)
-    for warning in filter(None, warnings):
+    found = (
+        *(unreached_warning(project), *options_without_choice(project), *empty_arguments(project)),
+        *(*misspelled_units(project), *unmet_prerequisites(project, os.environ)),
+    )
+    warnings = list(filter(None, found))
+    write_table(diagnosis_table(project.space, diagnosis, len(warnings)), chosen, output)
+    for warning in warnings:
         say(f"warning: {warning}")
     return 2 if diagnosis.contradiction else 0
 

@@ -50,6 +50,18 @@ def options_without_choice(project: Project) -> Iterator[str]:
             )
 
 
+def empty_arguments(project: Project) -> Iterator[str]:
+    """A warning for each option with an empty setting that is an argument of its own."""
+    bindings = (binding for benchmark in project.benchmarks for binding in benchmark.bindings)
+    alone = dict.fromkeys(binding.option for binding in bindings if (binding.argument or "").strip() == "{}")
+    for option in project.space.options:
+        if option.name in alone and "" in option.settings:
+            yield (
+                f"the setting '' of option {option.name!r} passes an empty argument: to pass none, leave it out, add "
+                f"an option with settings = [false, true], and name it in active_if of [options.{option.name}]"
+            )
+
+
 def _missing_cpus(benchmark: Benchmark) -> Iterator[str]:
     used = {*benchmark.cpus, *(benchmark.server.cpus if benchmark.server else ())}
     available = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else used

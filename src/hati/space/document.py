@@ -67,8 +67,8 @@ def _names(configurations: Iterable[Configuration]) -> list[str]:
     return list(dict.fromkeys(name for configuration in configurations for name in configuration))
 
 
-def diagnosis_table(space: Space, diagnosis: Diagnosis) -> Table:
-    """A row for each finding; without any, a note that all is well."""
+def diagnosis_table(space: Space, diagnosis: Diagnosis, warnings: int = 0) -> Table:
+    """A row for each finding; without any, a note that nothing is wrong, or with the number of ``warnings``."""
     rows: list[tuple[Cell, ...]] = [
         *(("contradiction", str(formula), "remove or change one of these") for formula in diagnosis.contradiction),
         *(
@@ -80,7 +80,9 @@ def diagnosis_table(space: Space, diagnosis: Diagnosis) -> Table:
         *(("forced", f"{name} = {setting_text(s)}", "every configuration has it") for name, s in diagnosis.forced),
     ]
     size = f"{counted(len(space.options), 'option')}, {counted(len(space.constraints), 'constraint')}"
-    notes = [f"{size}: {'nothing is wrong' if diagnosis.sound else 'see above'}."]
+    warned = counted(warnings, "warning") if warnings else ""
+    found = "" if diagnosis.sound else "see above"
+    notes = [f"{size}: {', and '.join(filter(None, (found, warned))) or 'nothing is wrong'}."]
     if diagnosis.undecided:
         notes.append(f"Not decided within the limit of solver steps: {diagnosis.undecided}.")
     return Table("Space", columns_of("finding | what | meaning"), tuple(rows), tuple(notes))
