@@ -293,8 +293,8 @@ def test_a_domain_says_what_its_comparison_needs_without_a_failure(
     monkeypatch.setattr(experiments, "execute", lambda *_: Executed(raw, ()))
     out, _ = said(capfd, "probe", "virt", "--quick")
     assert "failed runs" not in out
-    words = " ".join(out.partition("warnings")[2].split())
-    assert words.startswith("- virt.speed is not measured: it compares work here with work elsewhere; run `hati probe")
+    words = " ".join(out.partition("warnings")[2].replace("`", "").split())
+    assert words.startswith("- virt.speed is not measured: it compares work here with work elsewhere; run hati probe")
 
     def refusing(*_: object) -> Executed:
         raise NotPermittedError("no hypervisor runs this machine")
@@ -532,7 +532,9 @@ def test_a_contaminated_result_hides_no_measured_one_of_the_day_and_is_measured_
     assert cost["after"]["value"] == pytest.approx(20.0)
     again = said(capfd, "probe", "clock", "--quick")
     assert "[1/1] clock.reading" in again[1]
-    assert "to measure again what is contaminated: hati probe clock.reading" in "".join(again)
+    assert "to measure again what is contaminated: hati probe clock.reading" in " ".join(
+        "".join(again).replace("`", "").split()
+    )
     costs = np.full(100, 30_000.0)
     assert "[1/1] clock.reading" in said(capfd, "probe", "clock", "--quick")[1]
     assert "[1/1] clock.reading" not in said(capfd, "probe", "clock", "--quick")[1]
