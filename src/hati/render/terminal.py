@@ -229,13 +229,13 @@ def _gaps(columns: Sequence[object]) -> int:
 
 
 def _shares(columns: Sequence[_Texts], width: int) -> list[int]:
-    """The columns' widths: whole words, then whole lines of the columns that need least for them."""
+    """The columns' widths: whole words, then whole lines of the columns that lack least for them."""
     for longest in _longest_words(width):
         given = [min(column.word, longest) for column in columns]
         if sum(given) + _gaps(columns) <= width:
             break
     spare = width - _gaps(columns) - sum(given)
-    for i in sorted(range(len(columns)), key=lambda i: columns[i].line):
+    for i in sorted(range(len(columns)), key=lambda i: columns[i].line - given[i]):
         more = min(spare, columns[i].line - given[i])
         given[i] += more
         spare -= more
