@@ -97,6 +97,7 @@ def test_values_that_have_no_logarithm_have_no_clusters() -> None:
     assert compared(sample, sample).rows[0].clusters == ()
 
 
+@pytest.mark.acceptance
 @pytest.mark.statistical
 @pytest.mark.parametrize("runs", [3, 8])
 def test_clusters_of_the_same_are_rarely_different(runs: int) -> None:

@@ -161,6 +161,7 @@ EQUAL = np.full(len(CELLS), 0.05)
 UNEQUAL = np.array([0.06 if cell["a"] else 0.005 for cell in CELLS])
 
 
+@pytest.mark.acceptance
 @pytest.mark.statistical
 @pytest.mark.parametrize("deviations", [EQUAL, UNEQUAL], ids=["equal", "unequal"])
 @pytest.mark.parametrize("rounds", [2, 4])

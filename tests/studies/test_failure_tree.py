@@ -114,6 +114,7 @@ def test_the_document_says_what_the_tree_is_not() -> None:
     assert {"all runs", "a=true", "b=true"} <= texts
 
 
+@pytest.mark.acceptance
 def test_where_nothing_separates_that_is_said() -> None:
     said = 0
     for seed in range(5):

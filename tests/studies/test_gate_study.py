@@ -138,6 +138,7 @@ def test_what_is_the_same_ends_early() -> None:
     assert len(evidence.runs) <= 48
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("ratio", [1.001, 0.999, 1.02])
 @pytest.mark.parametrize("deviation", [0.0, 1e-6, 2e-3])
 def test_a_clear_change_within_the_margin_is_the_same(ratio: float, deviation: float) -> None:
@@ -360,6 +361,7 @@ def alarmed(study: Gate, values: Measured) -> bool:
     return any(found.verdict(group) in {ChangeVerdict.SLOWER, ChangeVerdict.FASTER} for group in study.groups)
 
 
+@pytest.mark.acceptance
 def test_noise_that_depends_on_the_order_makes_no_more_false_alarms_than_alpha() -> None:
     """Four strata, at most 12 rounds; a t-test of all rounds reports a change in one check of six."""
     asked = Question(alpha=0.05)
@@ -375,6 +377,7 @@ def test_a_change_is_found_beside_noise_that_depends_on_the_order() -> None:
         assert row.change.interval[0] < 1.3 < row.change.interval[1]
 
 
+@pytest.mark.acceptance
 def test_twelve_rounds_find_more_than_half_of_clear_changes() -> None:
     """Runs of 10 % noise, 23 % slower: two stages find 114 of 400, bets 256."""
     found = [made(gate(ONE, 24, seed=seed), measured(lambda _: 1.23, 0.1, seed))[0] for seed in range(60)]

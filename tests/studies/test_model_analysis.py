@@ -129,6 +129,7 @@ def test_two_of_four_settings_that_differ_are_found_as_often_as_is_said() -> Non
     assert 67 <= hits <= 92
 
 
+@pytest.mark.acceptance
 def test_repetitions_make_nothing_certain_that_the_model_leaves_out() -> None:
     """Configurations differ for reasons beyond the model, runs of one hardly; taken for independent, all alarm."""
     rng = np.random.default_rng(3)

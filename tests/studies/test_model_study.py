@@ -128,6 +128,7 @@ def test_means_in_the_report_are_those_of_the_valid_configurations(name: str) ->
         assert [at.mean for at in effect.settings] == pytest.approx([float(np.mean(group)) for group in groups])
 
 
+@pytest.mark.acceptance
 @pytest.mark.statistical
 @SIMULATED
 def test_nothing_is_called_important_where_nothing_acts(name: str) -> None:
@@ -142,6 +143,7 @@ def test_nothing_is_called_important_where_nothing_acts(name: str) -> None:
     assert found.held, found
 
 
+@pytest.mark.acceptance
 @pytest.mark.statistical
 @SIMULATED
 def test_what_acts_is_found_and_nothing_else(name: str) -> None:

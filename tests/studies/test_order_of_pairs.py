@@ -200,6 +200,7 @@ def test_a_check_that_was_begun_in_another_order_goes_on_and_concludes_the_same(
     assert len({*begun, *rest.tasks}) == len(begun) + len(rest.tasks) == uninterrupted.done
 
 
+@pytest.mark.acceptance
 def test_errors_by_noise_that_depends_on_the_order_do_not_repeat_in_every_check() -> None:
     """Nothing changed; two levels alternate from run to run, 10 % apart."""
 

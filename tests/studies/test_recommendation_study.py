@@ -506,6 +506,7 @@ def test_a_round_that_the_time_ends_is_judged_by_its_runs() -> None:
     assert "seconds" not in study("a", 24).wanted.to_json()
 
 
+@pytest.mark.acceptance
 @pytest.mark.statistical
 def test_without_a_gain_something_is_confirmed_at_some_look_in_a_twentieth_at_most() -> None:
     """Looks after every block; a procedure that confirms something in a tenth is refused in 95 %."""

@@ -186,6 +186,7 @@ def test_charts_show_the_others_at_the_better_setting() -> None:
     assert [at.mean for at in b.settings] == pytest.approx([1.0, 0.8], rel=0.05)
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("at_once", [1, 3, 7])
 @pytest.mark.parametrize("truth", [hiding, mild])
 def test_a_campaign_that_is_interrupted_makes_the_same_runs(truth: Truth, at_once: int) -> None:

@@ -180,6 +180,7 @@ def test_what_both_runs_of_a_flip_share_is_not_evidence_for_other_options() -> N
         assert one.share == pytest.approx(other.share)
 
 
+@pytest.mark.acceptance
 def test_what_both_runs_of_a_flip_share_changes_no_effect_at_a_setting() -> None:
     def truth(configuration: Mapping[str, Setting], _: str) -> float:
         acts = 0.5 * on(configuration, "a") + 1.0 * on(configuration, "c") + 0.3 * on(configuration, "d")
@@ -226,6 +227,7 @@ def test_the_most_doubtful_are_flipped_where_there_are_more_than_the_runs_suffic
     assert table.notes[-1] == "Not flipped, for lack of runs: a, c."
 
 
+@pytest.mark.acceptance
 def test_an_option_that_acts_with_another_alone_is_not_refuted() -> None:
     refuted = 0
     for seed in range(1, 9):

@@ -206,6 +206,7 @@ def test_an_option_that_is_active_under_a_condition() -> None:
     assert not holds(formula, everything(space))
 
 
+@pytest.mark.acceptance
 @settings(max_examples=60)
 @given(st.sets(st.sampled_from(LETTERS[:-1]), min_size=1, max_size=3))
 def test_what_is_found_is_all_that_fails(culprits: set[str]) -> None:
@@ -217,6 +218,7 @@ def test_what_is_found_is_all_that_fails(culprits: set[str]) -> None:
 letters = st.sets(st.sampled_from(LETTERS[:-1]), min_size=1, max_size=2)
 
 
+@pytest.mark.acceptance
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(letters, letters), min_size=1, max_size=2), st.integers(0, 9))
 def test_what_some_run_worked_with_is_not_excluded_and_all_that_failed_is(

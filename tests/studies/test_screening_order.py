@@ -370,11 +370,13 @@ def warns_of_drift(options: int, runs: int, seed: int, total: float = 0.0) -> bo
     return any("over the order of runs (rank correlation" in warning for warning in found.warnings)
 
 
+@pytest.mark.acceptance
 def test_without_drift_there_is_rarely_a_warning_of_it() -> None:
     """One in a hundred: terms that were selected to fit the runs do not cause one."""
     assert sum(warns_of_drift(14, 24, seed) for seed in range(20)) <= 1
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("runs", [24, 48, 96])
 def test_drift_of_four_standard_deviations_is_reported(runs: int) -> None:
     """Few configurations of the larger designs are repeated."""

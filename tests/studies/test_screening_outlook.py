@@ -46,6 +46,7 @@ def runs(choice: AnyChoice, interactions: float, noise: float, seed: int) -> tup
     return tuple(FakeEngine(value(interactions, noise, seed)).run(study(choice).tasks))
 
 
+@pytest.mark.acceptance
 def test_an_outlook_after_half_of_the_runs_is_near_that_after_all(choice: AnyChoice) -> None:
     ratios = []
     for seed in range(1, 11):
@@ -96,6 +97,7 @@ def test_a_promise_counts_the_interactions_that_the_runs_show_as_found(choice: A
     assert found.detectable < 0.03
 
 
+@pytest.mark.acceptance
 def test_it_expects_smaller_standard_errors_of_the_runs_that_are_to_come(choice: AnyChoice) -> None:
     ratios = []
     for seed in range(1, 11):

@@ -92,6 +92,7 @@ def test_options_that_nothing_ties_are_not_listed() -> None:
     assert ValidPopulation.of(Space(NESTED.options[2:]), 1).levels.tolist() == [[INACTIVE, INACTIVE]]
 
 
+@pytest.mark.acceptance
 def test_95_percent_intervals_cover_means_and_changes() -> None:
     """Of 400 studies of 24 runs, of which two thirds have the option that others depend on."""
     every, parts = rows_of(NESTED), [np.array(part) for part in PARTS]

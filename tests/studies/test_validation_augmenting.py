@@ -146,6 +146,7 @@ def test_an_important_effect_that_is_not_estimated_leaves_it_undecided_and_is_na
     assert to_plain(publish(found, ValidationJson))["not_estimated"] == [["a", "b"]]
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize(("mode", "budget"), [(Mode.DEALIAS, 24), (Mode.CHECK, 24), (Mode.CHECK, 96)])
 def test_what_is_undecided_names_the_runs_that_would_decide(mode: Mode, budget: int) -> None:
     """The screening called an effect of 2 % important; noise is 5 %.

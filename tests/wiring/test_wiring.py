@@ -137,6 +137,7 @@ def test_what_measured_nothing_is_tried_anew(project: Path) -> None:
     assert prepare_screening(place, REQUEST, fresh=False).id.campaign == 2
 
 
+@pytest.mark.acceptance
 def test_a_time_budget_pays_for_pilots_and_keeps_its_choice(project: Path) -> None:
     place, request = workplace(project, None), ScreeningRequest(metric="m", budget="5s", seed=1)
     said: list[str] = []
