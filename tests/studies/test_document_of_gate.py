@@ -105,6 +105,16 @@ def test_what_is_not_decided_has_its_estimate_and_the_rounds_that_would_decide(n
     assert f"; {said} would decide with 80 % probability" in notes
 
 
+@pytest.mark.parametrize(("interval", "noted"), [((0.919, 1.066), True), ((0.97, 1.04), False), ((0.951, 1.0), True)])
+def test_the_same_with_an_interval_beyond_the_margin_names_the_test(interval: tuple[float, float], noted: bool) -> None:
+    own = row(ChangeVerdict.SAME)
+    wide = replace(own, change=replace(own.change, interval=interval))
+    notes = " ".join(gate_tables(Ruling(gate(wide, row(ChangeVerdict.SLOWER))))[0].notes)
+    said = "1 of 2 rows is the same with an interval beyond the margin: two one-sided tests decide, each at 1 %. "
+    assert (said in notes) is noted
+    assert ("an interval of 98 % confidence excludes; the one shown has 99 %, and is wider" in notes) is noted
+
+
 def test_one_round_says_nothing_of_the_number_that_would_decide() -> None:
     ruling = GATES["inconclusive"]()
     own = next(each for each in ruling.gate.rows if each.change.verdict is ChangeVerdict.INCONCLUSIVE)

@@ -306,6 +306,20 @@ def statistics_text(found: Comparisons) -> str:
     return f"its {', '.join(most)} or {last}" if most else f"its {last}"
 
 
+def wide_interval_notes(rows: Sequence[Comparison], alpha: float, margin: float) -> list[str]:
+    """The note on rows that are the same and whose interval is not within the margin; empty without such rows."""
+    ends = [row.change.interval for row in rows if row.change.verdict is ChangeVerdict.SAME and not row.change.of_tail]
+    wide = [end for end in ends if end is not None and not 1.0 / (1.0 + margin) <= end[0] <= end[1] <= 1.0 + margin]
+    if not wide:
+        return []
+    which = f"{len(wide)} of {len(rows)} rows {'is' if len(wide) == 1 else 'are'}" if len(rows) > 1 else "The row is"
+    return [
+        f"{which} the same with an interval beyond the margin: two one-sided tests decide, each at {percent(alpha)}. "
+        f"Together they exclude what an interval of {percent(1.0 - 2.0 * alpha)} confidence excludes; the one shown "
+        f"has {percent(1.0 - alpha)}, and is wider."
+    ]
+
+
 def statistic_notes(rows: Sequence[Comparison]) -> list[str]:
     """Why each statistic was chosen, where it was, in one sentence."""
     groups: dict[tuple[str, ChoiceBasis], list[StatisticChoice]] = defaultdict(list)

@@ -52,6 +52,7 @@ from hati.studies.comparison.conclusion import (
     statistic_notes,
     statistics_text,
     verdict_text,
+    wide_interval_notes,
     within_process_notes,
     within_process_sentence,
     within_process_verdict,
@@ -394,6 +395,8 @@ def _notes(found: Comparisons) -> tuple[str, ...]:
         f"rate) and not shown to be within {percent(found.margin)}. Same: it is shown to be "
         "within. p: of no change, corrected for all comparisons (Benjamini-Hochberg, adaptive).",
     ]
+    if found.intervals is IntervalMethod.T:
+        notes += wide_interval_notes(found.rows, found.alpha, found.margin)
     notes += within_process_notes(found.rows)
     notes += _joining_notes(found)
     notes += statistic_notes(found.rows)

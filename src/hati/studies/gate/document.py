@@ -28,7 +28,14 @@ from hati.document.document import (
 from hati.document.publishing import Interval, Joined, Of, RunsJson, Settings, StudyJson
 from hati.stats.sign_bets import MOST_ROUNDS
 from hati.studies.comparison import ChangeVerdict, Comparison
-from hati.studies.comparison.conclusion import WITH_POWER, interval_text, p_cell, statistic_notes, verdict_text
+from hati.studies.comparison.conclusion import (
+    WITH_POWER,
+    interval_text,
+    p_cell,
+    statistic_notes,
+    verdict_text,
+    wide_interval_notes,
+)
 from hati.studies.comparison.document import ComparedJson, SideJson, booked, comparison_sentence
 from hati.studies.findings import Report, ReportJson, Ruling, report_sentence
 from hati.studies.gate import AffectedOption, Broken, GateConclusion, WarmUpCut
@@ -333,6 +340,7 @@ def _notes(found: GateConclusion) -> list[str]:
         "Change: the geometric mean of the rounds' ratios, which need not be the ratio of the means before and after. "
         f"p: of no change, corrected for all rows (Holm){', by both stages' if found.stages > 1 else ''}.",
         *coverage_notes(found.coverage),
+        *wide_interval_notes(found.rows, found.question.alpha, found.question.margin),
         *statistic_notes(found.rows),
         *map(_warm_up, found.warm_ups),
     ]

@@ -26,6 +26,7 @@ from hati.studies.comparison.conclusion import (
     statistic_notes,
     statistics_text,
     verdict_text,
+    wide_interval_notes,
 )
 from hati.studies.comparison.document import ComparisonJson, WarmedSideJson, comparison_cases, comparison_sentence
 from hati.studies.paired.study import PairedConclusion, Variant, Weighed
@@ -129,6 +130,7 @@ def _notes(found: PairedConclusion) -> tuple[str, ...]:
         f"Each run counts as {statistics_text(asked)}; the runs of a pair {made[found.pairing]} (seed {found.seed}). "
         f"Intervals have {percent(1.0 - asked.alpha)} confidence; the same: within {margin}.",
         looked[found.stopping],
+        *wide_interval_notes(asked.rows, asked.alpha, asked.margin),
         *statistic_notes(asked.rows),
     ]
     notes += [
