@@ -21,7 +21,8 @@ from hati.studies.comparison import (
     with_bootstrap_intervals,
     with_median_tests,
 )
-from hati.studies.comparison.statistic import batch_deviation
+from hati.studies.comparison.document import comparison_table
+from hati.studies.comparison.statistic import AUTO, batch_deviation
 
 TIME = Metric("time", "s")
 
@@ -47,6 +48,33 @@ def drawn(mean: float, runs: int, rng: np.random.Generator, deviation: float = 0
 
 def verdicts(before: list[Sample], after: list[Sample], question: Question | None = None) -> list[str]:
     return [row.change.verdict.value for row in compare(pairs(before, after)[0], question or Question()).rows]
+
+
+@pytest.mark.parametrize("question", [Question(), Question(statistic=AUTO)])
+@pytest.mark.parametrize("observations", [1, 5])
+def test_a_side_of_which_only_the_mean_is_known_is_compared_with_the_mean(
+    question: Question, observations: int
+) -> None:
+    values = np.random.default_rng(2).lognormal(0.0, 0.5, (12, observations))
+    whole = sample(values)
+    mean = sample(np.array([[values.mean()]]))
+    summary = replace(mean, runs=tuple(replace(run, summary=True) for run in mean.runs))
+    for before, after in ((whole, summary), (summary, whole)):
+        [row] = compare(pairs([before], [after])[0], question).rows
+        assert row.change.ratio == pytest.approx(1.0)
+        assert row.change.verdict is ChangeVerdict.INCONCLUSIVE
+
+
+def test_a_note_says_of_which_means_the_change_is_where_it_differs_from_the_columns() -> None:
+    said = "Before and after: arithmetic means over runs. Change: the ratio of their geometric means."
+
+    def notes(before: list[float], after: list[float]) -> tuple[str, ...]:
+        sides = [[sample(np.array(values)[:, None])] for values in (before, after)]
+        return comparison_table(compare(pairs(*sides)[0], Question())).notes
+
+    assert said in notes([1.0, 2.0, 3.0], [2.0, 2.5, 9.0])
+    assert said not in notes([2.0, 2.0, 2.0], [3.0, 3.0, 3.0])
+    assert said not in notes([0.0, 2.0, 3.0], [2.0, 2.5, 9.0])
 
 
 def test_each_verdict() -> None:

@@ -212,7 +212,8 @@ class SampledRun(Struct, frozen=True):
     """One run of a sample: its observations in order, and its known properties.
 
     ``started`` is in UTC, None where unknown; ``exit`` is the exit status; ``remark`` is a remark on the run, such as
-    an unfinished warm-up. A ``pooled`` run holds observations of several processes, whose order carries no meaning.
+    an unfinished warm-up. A ``pooled`` run holds observations of several processes, whose order carries no meaning. A
+    ``summary`` holds a single value: the mean of observations that are not known.
     """
 
     observations: Observations
@@ -222,6 +223,7 @@ class SampledRun(Struct, frozen=True):
     exit: int | None = None
     remark: str = ""
     pooled: bool = False
+    summary: bool = False
 
     def __post_init__(self) -> None:
         if self.started is not None and self.started.tzinfo is None:

@@ -313,7 +313,8 @@ def sides_of(pair: SamplePair, statistic: Statistic, earlier: Sequence[Sample] =
 
     tick = 1.0 if pair.before.metric.name in COUNTERS and pair.before.metric.unit == COUNT else 0.0
     bridges = tuple((values(first), values(second)) for first, second in pair.bridges) if pair.across else None
-    return Sides(values(pair.before), values(pair.after), tuple(map(values, earlier)), tick, bridges)
+    known = tuple(map(values, earlier))
+    return Sides(values(pair.before), values(pair.after), known, tick, bridges, pair.mean_of_one_side)
 
 
 def _row(

@@ -45,7 +45,8 @@ class Sides(NamedTuple):
 
     Values are multiples of ``tick``, 0 if unknown: the variance that rounding adds is the least of their noise.
     ``bridges`` are the run values of revisions that both machines measured, if machine and revision differ together;
-    otherwise None.
+    otherwise None. Where ``of_means``, one side is a mean of observations, with which the other's arithmetic mean is
+    compared: logarithms would compare the other's geometric mean.
     """
 
     before: RunValues
@@ -53,6 +54,7 @@ class Sides(NamedTuple):
     earlier: tuple[RunValues, ...] = ()
     tick: float = 0.0
     bridges: tuple[tuple[RunValues, RunValues], ...] | None = None
+    of_means: bool = False
 
     @property
     def rounding(self) -> float:
@@ -315,7 +317,7 @@ def _mean_differences(rest: Sequence[MeanSides | None]) -> list[MeanDifference |
 def on_scale(sides: Sides) -> tuple[FloatArray, FloatArray, float | None]:
     """Both samples' values as they are compared: logarithms, or divided by the scale, which is None for logarithms."""
     before, after = sides.before.values, sides.after.values
-    if min(before.min(), after.min()) > 0.0:
+    if not sides.of_means and min(before.min(), after.min()) > 0.0:
         return np.log(before), np.log(after), None
     scale = abs(float(before.mean()))
     return before / (scale or 1.0), after / (scale or 1.0), scale

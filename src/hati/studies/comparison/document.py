@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated
@@ -182,6 +183,7 @@ def _cell(one: TwoSampleTest) -> Cell:
     return Shown(p_text(one.p_value) + ("*" if refused else ""), one.p_value)
 
 
+_ROUNDING = 1e-9
 _NAMED = 3
 _MOST_JOINED = 5
 _UNSTEADY, _ONE_SIDED = "not steady", "one-sided warm-up"
@@ -395,6 +397,8 @@ def _notes(found: Comparisons) -> tuple[str, ...]:
         f"rate) and not shown to be within {percent(found.margin)}. Same: it is shown to be "
         "within. p: of no change, corrected for all comparisons (Benjamini-Hochberg, adaptive).",
     ]
+    if any(map(_of_geometric_means, found.rows)):
+        notes.append("Before and after: arithmetic means over runs. Change: the ratio of their geometric means.")
     if found.intervals is IntervalMethod.T:
         notes += wide_interval_notes(found.rows, found.alpha, found.margin)
     notes += within_process_notes(found.rows)
@@ -415,6 +419,14 @@ def _notes(found: Comparisons) -> tuple[str, ...]:
         notes.append(f"A change of {percent(middle)}{others} would have been found with 80 % power.")
     notes += _cluster_notes(found)
     return tuple(notes)
+
+
+def _of_geometric_means(row: Comparison) -> bool:
+    """Whether the change is of logarithms, and so differs from the ratio of the means before and after."""
+    found, before = row.change, row.before.mean
+    if found.ratio is None or found.of_tail or row.joining is not None or not before:
+        return False
+    return not math.isclose(found.ratio, row.after.mean / before, rel_tol=_ROUNDING)
 
 
 def _warm_up_notes(found: Comparisons) -> list[str]:

@@ -30,6 +30,12 @@ class SamplePair(Struct, frozen=True):
         return bool(self.before.machine and self.after.machine) and self.before.machine != self.after.machine
 
     @property
+    def mean_of_one_side(self) -> bool:
+        """Whether of one side only means are known, and of the other single observations."""
+        only_means = [all(run.summary for run in sample.runs) for sample in (self.before, self.after)]
+        return only_means[0] is not only_means[1]
+
+    @property
     def across(self) -> bool:
         """Whether machine and revision differ together; with one revision, the machines are compared."""
         return self.on_other_machines and not (self.before.revision and self.before.revision == self.after.revision)

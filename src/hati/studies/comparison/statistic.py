@@ -376,7 +376,9 @@ def statistics_of(
     """The statistic for each pair: the requested one, or else the chosen one."""
     if isinstance(question.statistic, Statistic):
         return (StatisticChoice(question.statistic, ChoiceBasis.ASKED),) * len(found)
-    return choose_statistics(found, history)
+    chosen = choose_statistics(found, history)
+    by_mean = StatisticChoice(MEAN, ChoiceBasis.SINGLE)
+    return tuple(by_mean if pair.mean_of_one_side else choice for pair, choice in zip(found, chosen, strict=True))
 
 
 def choose_for_each(

@@ -535,8 +535,8 @@ def direction(unit: str) -> Better:
 
 
 def single(value: float, metric: Metric, complain: Callable[[str], InputError]) -> SampledRun:
-    """A run with a single value."""
-    return SampledRun(observations(np.array([value]), metric, complain))
+    """A run of which only the mean is known."""
+    return SampledRun(observations(np.array([value]), metric, complain), summary=True)
 
 
 def values_run(values: FloatArray, metric: Metric, complain: Callable[[str], InputError]) -> SampledRun:

@@ -14,7 +14,19 @@ from itertools import chain
 
 import numpy as np
 
-from hati.core import Better, Configuration, InputError, Metric, Origin, Place, SampledRun, Usage, Workload, unguarded
+from hati.core import (
+    Better,
+    Configuration,
+    InputError,
+    Metric,
+    Origin,
+    Place,
+    SampledRun,
+    Usage,
+    Workload,
+    replace,
+    unguarded,
+)
 from hati.subject.samples.building import (
     MOST_RUNS,
     Complain,
@@ -288,7 +300,7 @@ def _bench(
     metric = Metric("value", unit, better or direction(unit))
     run = single(bench["value"].number(), metric, bench["value"].error)
     book.warn(summary_only("one number for each benchmark", "github-action-benchmark"))
-    book.add(Label(name, metric, revision=revision), SampledRun(run.observations, started), bench["value"].error)
+    book.add(Label(name, metric, revision=revision), replace(run, started=started), bench["value"].error)
 
 
 _MEASURES = {  # Bencher's built-in measures

@@ -252,7 +252,11 @@ def read_google_benchmark(source: OpenedFile, book: SampleBuilder) -> None:
         for (name, metric_name), series in (repeated | left).items():
             metric = Metric(metric_name, series.unit, direction(series.unit))
             values = observations(np.frombuffer(series.values), metric, series.node.error)
-            book.add(Label(name, metric, machine=machine), SampledRun(values, started), series.node.error)
+            book.add(
+                Label(name, metric, machine=machine),
+                SampledRun(values, started, summary=(name, metric_name) in left),
+                series.node.error,
+            )
     book.warn_of_one_process("google-benchmark")
 
 
