@@ -30,7 +30,7 @@ from hati.core import (
     Task,
     replace,
 )
-from hati.stats import Index, ModelTerms, additive_blocks, most_suspect, suspect_runs
+from hati.stats import Index, ModelTerms, additive_blocks, most_suspect, pure_error, suspect_runs
 from hati.studies.screening.conclusion import EffectScale, RobustFit, ScreeningConclusion, SuspectRun
 from hati.studies.screening.planning.tasks import STAGE as DESIGN
 from hati.studies.screening.runs import MeasuredDesign, machines_of, measured
@@ -208,18 +208,34 @@ def _median(found: MeasuredDesign, place: int, groups: Mapping[RunKey, list[int]
     return sorted([place, *fresh], key=lambda each: float(found.values[each]))[FRESH // 2]
 
 
-def suspected(terms: ModelTerms, values: FloatArray, scale: EffectScale) -> tuple[Index, FloatArray]:
+_FEWEST_REPEATS = 8
+"""The degrees of freedom from which repeated configurations show that a metric does not vary."""
+_NO_NOISE = 1e-6
+"""The largest deviation of repeats, as a fraction, of a metric that does not vary, such as a size."""
+
+
+def suspected(terms: ModelTerms, found: MeasuredDesign, scale: EffectScale) -> tuple[Index, FloatArray]:
     """The places of suspect runs, the most suspect first, and the values with predictions by the others in their place.
+
+    None where repeated configurations have the same value: what a model leaves of such runs is its lack of fit.
 
     Args:
         terms: the candidate terms; each run is a candidate, too.
-        values: one per run, in the metric's unit.
+        found: the runs.
         scale: the deciding scale.
     """
-    decided = scale.decided(values)
-    found = suspect_runs(terms, decided)
-    without = found.without(decided)
-    return found.places, np.exp(without) if scale is EffectScale.LOG else without
+    if _without_noise(found):
+        return np.empty(0, dtype=np.intp), found.values
+    decided = scale.decided(found.values)
+    suspects = suspect_runs(terms, decided)
+    without = suspects.without(decided)
+    return suspects.places, np.exp(without) if scale is EffectScale.LOG else without
+
+
+def _without_noise(found: MeasuredDesign) -> bool:
+    """Whether enough repeated configurations have the same value each."""
+    variance, df = pure_error(found.values, found.rows, np.zeros(len(found.rows), dtype=np.intp))
+    return df >= _FEWEST_REPEATS and variance <= (_NO_NOISE * float(np.abs(found.values).max())) ** 2
 
 
 class Unsettled(Struct, frozen=True, eq=False):

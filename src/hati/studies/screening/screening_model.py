@@ -111,7 +111,7 @@ class ScreeningModel(Struct, frozen=True, dict=True):
         """The places of suspect runs, the most suspect first, and the values with predictions in their place."""
         terms = model_terms(self.effects, self._levels(found), found.blocks, found.in_time)
         candidates = _with_effects_in_flips(terms, [run.task for run in found.runs], self.space.names)
-        return suspected(candidates, found.values, scale)
+        return suspected(candidates, found, scale)
 
     def important(self, analysis: ModelAnalysis) -> tuple[str, ...]:
         """The options whose main effect is important, the largest first."""

@@ -189,7 +189,7 @@ class Screening(DesignedScreening[Choice], frozen=True, dict=True):
             always_there(found.blocks, found.in_time), {(i,): column[:, None] for i, column in enumerate(columns.T)}
         )
         scale, _ = choose_scale(found.values, self.design.matrix[found.rows].astype(np.float64), found.blocks)
-        return suspected(terms, found.values, scale)
+        return suspected(terms, found, scale)
 
     def _findings(self, found: MeasuredDesign, analysis: Analysis) -> ScreeningFindings:
         summary, machines = design_summary(self.choice, self.design), self._machine_blocks(found, analysis)
