@@ -320,6 +320,7 @@ def test_definition_4_10_resamples_earlier_samples(hati_here: Hati) -> None:
     assert without["interval"] != with_["interval"]
 
 
+@pytest.mark.acceptance
 def test_methods_of_a_project_are_measured_until_all_is_decided(counted: Path, hati: Hati) -> None:
     """By two names of one parameter, which are run once."""
     (counted / "r.spl").write_text("fast(10) <= 120 & fast(n = 10) >= 90\n")

@@ -95,6 +95,7 @@ def test_an_option_that_hides_the_others_is_fixed_by_the_command_that_is_shown(h
     assert rest.json["dominating"] is None
 
 
+@pytest.mark.acceptance
 def test_the_command_that_is_shown_keeps_the_template(hati_here: Hati, server: Path) -> None:
     template = ("--set", "log == 'off' or trace == 'off'", "--set", "commit=on")
     done = hati_here("screen", ".", "--budget", "64", *template)

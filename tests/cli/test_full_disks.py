@@ -69,7 +69,9 @@ def test_a_store_on_a_full_disk_keeps_what_it_has_and_goes_on(tmp_path: Path, fu
     assert hati_here(*measure).status == 0
     fill(full_disk)
     for words in ((*measure, "--fresh"), ("forget", "--all", "--store", str(store))):
-        assert (reason in (done := hati_here(*words)).err, done.status) == (True, 4)
+        done = hati_here(*words)
+        assert reason in done.err
+        assert done.status == 4
     (full_disk / "filler").unlink()
     assert [each["runs"] for each in hati_here("studies", "--store", str(store), "--format", "json").json] == [2]
 

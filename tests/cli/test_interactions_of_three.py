@@ -57,6 +57,7 @@ def program(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.acceptance
 def test_what_three_settings_do_together_is_named_and_hides_nothing(hati_here: Hati, program: Path) -> None:
     """Pairs alone leave it as noise, and of `log` nothing is shown: the smallest effect that would be is 16 %."""
     done = hati_here("screen", ".", "--budget", "72", "--format", "json")

@@ -133,6 +133,7 @@ def test_a_budget_in_time_covers_as_much_as_it_can_by_what_a_run_takes(made: Evo
     assert "is too short for that: to find a change takes at least 18 runs, about " in reason
 
 
+@pytest.mark.acceptance
 def test_a_check_that_was_begun_keeps_its_configurations_with_a_larger_budget(made: Evolving, hati_here: Hati) -> None:
     for _ in range(11):  # noise of the last is that of the first in another order: nine rounds do not decide
         made.commit()
@@ -250,6 +251,7 @@ def warming(tmp_path: Path) -> Evolving:
     return made
 
 
+@pytest.mark.acceptance
 def test_a_check_leaves_out_the_known_warm_up_where_none_is_stated(warming: Evolving, hati_here: Hati) -> None:
     check = ("check", "HEAD", "--reference", "HEAD~1", "--fail-on", "none", "--budget", "24", "--format", "json")
     assert hati_here(*check).json["warm_up"] == [], "nothing is known yet"
@@ -280,6 +282,7 @@ def test_a_dry_run_says_from_which_runs_it_knows_what_a_run_takes(made: Evolving
     assert "at another revision (" in check
 
 
+@pytest.mark.acceptance
 def test_effects_are_compared_in_the_design_of_the_most_informative_screening(made: Evolving, hati_here: Hati) -> None:
     words = ("compare-effects", "HEAD~1", "HEAD", "--dry-run")
     assert "a design made for this: main is not screened" in " ".join(hati_here(*words).out.split())

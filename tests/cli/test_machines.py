@@ -54,6 +54,7 @@ def without_identities(file: Path) -> None:
         store.commit()
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("record", ["kept", "lost"])
 def test_a_campaign_is_resumed_after_an_upgrade_of_the_kernel(
     hati_here: Hati, fake_project: Path, kernel: Kernel, tmp_path: Path, record: str

@@ -103,6 +103,7 @@ def test_a_result_that_is_tracked_may_be_written_again_where_the_project_leaves_
     assert hati_here(*BY_MEASURING, "--output", ".hati/reports/verdict.txt").status == 0
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("version_control", ["git", "none"])
 def test_what_is_sent_to_a_file_in_the_project_is_no_edit(
     hati_here: Hati, hati_server: Server, tmp_path: Path, version_control: str

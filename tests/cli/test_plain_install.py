@@ -46,6 +46,7 @@ def plain(folder: Path, *words: str) -> Ended:
     return Ended(done.returncode, done.stdout, done.stderr)
 
 
+@pytest.mark.acceptance
 def test_a_constrained_space_is_screened_and_reported_as_html(fake_project: Path) -> None:
     with (fake_project / "hati.toml").open("a") as file:
         file.write(CONSTRAINED)
@@ -60,6 +61,7 @@ def test_a_constrained_space_is_screened_and_reported_as_html(fake_project: Path
     assert "<svg" not in page
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize(
     ("extra", "words"),
     [
@@ -94,6 +96,7 @@ def test_no_module_loads_an_extra_before_it_is_used(tmp_path: Path) -> None:
     assert loaded.isdisjoint(name for names in MODULES.values() for name in names)
 
 
+@pytest.mark.acceptance
 def test_a_report_of_failures_says_how_to_get_a_tree(tmp_path: Path) -> None:
     options = "".join(f'\n[options.{name}]\nsettings = ["off", "on"]\nargument = "{name}={{}}"\n' for name in "abc")
     (tmp_path / "hati.toml").write_text(

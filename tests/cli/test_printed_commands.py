@@ -63,6 +63,7 @@ def test_commands_about_a_table_run_as_printed_also_in_a_later_report(hati: Hati
     runs(hati, shown)
 
 
+@pytest.mark.acceptance
 def test_aliased_effects_of_a_table_are_confirmed_by_commands_that_find_its_screening(hati: Hati, table: Path) -> None:
     asked = ("screen", str(table), "--space", "hati.toml", "--metric", "latency", "--where", "build=1", "--runs", "8")
     measured = hati(*asked, "--budget", "16", "--store", "s.db")
@@ -73,6 +74,7 @@ def test_aliased_effects_of_a_table_are_confirmed_by_commands_that_find_its_scre
     assert {command[0] for command in printed(hati(*asked, "--budget", "16").out)} == {"screen"}
 
 
+@pytest.mark.acceptance
 def test_aliased_effects_of_one_of_several_benchmarks_in_another_store(hati: Hati, fake_project: Path) -> None:
     file = fake_project / "hati.toml"
     file.write_text(file.read_text() + TWO)

@@ -59,6 +59,7 @@ def test_the_best_is_confirmed_within_the_budget_and_the_same_the_second_time(ha
     assert len(hati("runs", ".", "--format", "json").json) == len(runs)
 
 
+@pytest.mark.acceptance
 def test_people_are_told_what_to_set_and_by_how_much_it_is_better(hati: Hati, fake_project: Path) -> None:
     done = hati("screen", ".", "--metric", "latency", "--budget", "32", "--recommend")
     words = " ".join(done.out.split())
@@ -107,6 +108,7 @@ def test_without_recommend_and_detect_nothing_is_said_of_them(hati: Hati, table:
     assert "recommendation" not in done.json
 
 
+@pytest.mark.acceptance
 def test_the_cheapest_design_is_planned_after_pilot_runs(hati: Hati, fake_project: Path) -> None:
     command = ("screen", ".", "--metric", "latency", "--budget", "96", "--detect", "3%", "--format", "json")
     before = hati(*command, "--dry-run").json

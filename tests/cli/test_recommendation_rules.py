@@ -108,6 +108,7 @@ def test_the_known_screening_is_continued_and_every_setting_has_a_confirmed_gain
     assert re.search(r"Set fsync=off, buffers=on: tps is better by .* runs; memory is worse by [45]\d(\.\d)? %", text)
 
 
+@pytest.mark.acceptance
 def test_a_recommendation_by_earlier_rules_is_neither_shown_nor_continued(
     hati_here: Hati, server: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,6 +123,7 @@ def test_a_recommendation_by_earlier_rules_is_neither_shown_nor_continued(
     assert len(stages(hati_here)) - before == again.json["recommendation"]["runs"]["done"]
 
 
+@pytest.mark.acceptance
 def test_a_recommendation_by_the_rules_of_version_2_is_shown_and_says_so(
     hati_here: Hati, server: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,6 +145,7 @@ def test_a_recommendation_by_the_rules_of_version_2_is_shown_and_says_so(
     assert hati_here("report", ".", "--metric", "tps", "--format", "json").json["recommendation"] == again
 
 
+@pytest.mark.acceptance
 def test_a_screening_of_another_revision_is_named_beside_what_was_measured_now(hati_here: Hati, server: Path) -> None:
     assert hati_here("screen", ".", "--metric", "tps", "--budget", "64").status == 0
     (server / "server.py").write_text(SERVER + "# another revision\n")
@@ -163,6 +166,7 @@ def test_a_small_effect_beside_a_dominating_option_is_refused_with_the_way_to_fi
     assert "option that dominates" not in " ".join(narrowed.err.split())
 
 
+@pytest.mark.acceptance
 def test_what_is_ruled_out_is_not_recommended(hati_here: Hati, server: Path) -> None:
     restrict(server, "fsync", "recommend = false")
     restrict(server, "buffers", 'recommend = ["off"]')
@@ -176,6 +180,7 @@ def test_what_is_ruled_out_is_not_recommended(hati_here: Hati, server: Path) -> 
     assert "ruled out by `recommend` in hati.toml" in text
 
 
+@pytest.mark.acceptance
 def test_a_rule_has_to_be_shown(hati_here: Hati, server: Path) -> None:
     hati_here("screen", ".", "--metric", "tps", "--budget", "64")
     done = hati_here(*RECOMMEND, "--keep", "memory <= 1.1 * default")
@@ -229,6 +234,7 @@ def test_a_wrong_restriction_is_shown_with_its_place(hati_here: Hati, server: Pa
     assert "hati.toml:" in done.err
 
 
+@pytest.mark.acceptance
 def test_a_dry_run_shows_the_first_round(hati_here: Hati, server: Path) -> None:
     hati_here("screen", ".", "--metric", "tps", "--budget", "64")
     before = len(stages(hati_here))

@@ -137,6 +137,7 @@ def test_the_report_stands_alone_and_can_be_made_again(hati: Hati, fake_project:
     assert set(told["important"]) == {"a", "b"}
 
 
+@pytest.mark.acceptance
 def test_a_report_is_of_the_metric_that_was_last_screened(hati: Hati, fake_project: Path) -> None:
     screen = ("screen", ".", "--budget", "32", "--format", "json", "--metric")
     first = hati(*screen, "latency").json
@@ -156,6 +157,7 @@ def test_a_report_of_a_store_without_the_metric_asks_for_it(hati: Hati, fake_pro
     assert "choose one by --metric: latency, throughput" in done.err
 
 
+@pytest.mark.acceptance
 def test_a_design_that_was_planned_for_a_metric_names_it(hati: Hati, fake_project: Path) -> None:
     done = hati("screen", ".", "--metric", "latency", "--budget", "96", "--detect", "3%", "--format", "json")
     assert done.status == 0, done.err
@@ -294,6 +296,7 @@ def test_by_default_no_main_effect_is_aliased_with_an_interaction(hati: Hati, fa
     assert (default["resolution"], default["generators"], default["repetitions"]) == (None, [], 1)
 
 
+@pytest.mark.acceptance
 def test_a_fraction_is_measured_where_it_is_asked_for(hati: Hati, fake_project: Path) -> None:
     command = ("screen", ".", "--metric", "latency", "--budget", "16", "--format", "json")
     default = hati(*command).json["study"]
@@ -313,6 +316,7 @@ def test_a_fraction_is_measured_where_it_is_asked_for(hati: Hati, fake_project: 
     assert (few.status, "--budget 16" in few.err) == (2, True)
 
 
+@pytest.mark.acceptance
 def test_alpha_is_the_error_rate_of_the_study_and_is_kept(hati: Hati, fake_project: Path) -> None:
     command = ("screen", ".", "--metric", "latency", "--budget", "32", "--format", "json")
     strict = hati(*command, "--alpha", "0.001").json

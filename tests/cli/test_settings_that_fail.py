@@ -226,6 +226,7 @@ def test_a_suite_leaves_out_what_a_screening_found_not_to_work(hati: Hati, exclu
     assert f"left out because it does not work: event=poll (by {excluded}: " in done.json["options_from"]
 
 
+@pytest.mark.acceptance
 def test_a_check_leaves_out_what_a_screening_found_not_to_work(project: Path, hati: Hati, excluded: str) -> None:
     before = failed(hati)
     with (project / "hati.toml").open("a") as file:

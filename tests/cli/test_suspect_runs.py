@@ -52,6 +52,7 @@ def written(folder: Path, far_off: int) -> Path:
     return folder
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize(
     "design",
     [("--budget", "48"), ("--budget", "34", "--runs", "32"), ("--budget", "32")],
@@ -92,6 +93,7 @@ def test_without_a_suspect_run_none_is_repeated(hati_here: Hati, tmp_path: Path)
     assert set(done.json["important"]) == {"a", "b"}
 
 
+@pytest.mark.acceptance
 def test_where_no_budget_is_left_a_robust_fit_is_shown_beside(hati_here: Hati, tmp_path: Path) -> None:
     folder = written(tmp_path, far_off=9)
     done = hati_here("screen", ".", "--budget", "32", "--runs", "32", "--seed", "1", folder=folder)

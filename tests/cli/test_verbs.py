@@ -84,7 +84,7 @@ class TestSpace:
         assert "1<=x<=1000000" in capfd.readouterr().err
 
     def test_check(self, project: Path, capfd: Capture) -> None:
-        assert "nothing is wrong" in told(capfd, "space", "check")
+        assert "2 options, 0 constraints" in told(capfd, "space", "check")
 
     def test_import_makes_a_project_that_counts_the_same(
         self, project: Path, capfd: Capture, shared_data: Path

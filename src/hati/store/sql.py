@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import re
-import weakref
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakSet
 
 from msgspec import Struct
 from sqlalchemy import (
@@ -86,6 +87,16 @@ class Selection(Struct, frozen=True):
     newest: int | None = None
 
 
+_ENGINES = WeakSet[Engine]()
+
+
+@atexit.register
+def _dispose_engines() -> None:
+    """Close what is open as the process ends: SQLite's files become one, also without a garbage collection."""
+    for engine in list(_ENGINES):
+        engine.dispose()
+
+
 class SqlStore:
     """Studies and runs in a database; each call is a separate transaction.
 
@@ -98,7 +109,7 @@ class SqlStore:
         self._run = Insertion.of(engine, database.insert_missing(schema.run), schema.run, "number")
         self._observations = Insertion.of(engine, insert(schema.observations), schema.observations)
         self._transactions = Transactions(engine, database)
-        weakref.finalize(self, engine.dispose)  # at the latest when the process ends: SQLite's files become one
+        _ENGINES.add(engine)
 
     @cached_property
     def ledger(self) -> Ledger:
