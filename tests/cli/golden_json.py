@@ -2,8 +2,8 @@
 
 ``python golden_json.py FILE FILE PROGRAM...`` writes that of a program. ``golden/504d09d.json`` is that of the commit
 of this name, the last before the house was rebuilt, and ``golden/4196a47.json`` that of the other commands. Values that
-differ from run to run, such as times and keys, are marks. One value is corrected: the ``source`` of the configurations
-of checks and histories is a measured suite, as documented.
+differ from run to run, such as times and keys, are marks. Two values are corrected: the ``source`` of the configurations
+of checks and histories is a measured suite, as documented; a stratum of a suite that has two runs has no interval.
 """
 
 from __future__ import annotations

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from hati.core import Configuration, InputError
 from hati.design.coding import levels
-from hati.design.suite import LISTED, Suite, centred_columns, leading_options, population, runs_for, screening_suite
+from hati.design.populations import LISTED, population
+from hati.design.suite import Suite, centred_columns, leading_options, runs_for, screening_suite
 from hati.space import Option, Space, count, enumerate_configurations, parse_formula
 from spaces import spaces
 
@@ -136,6 +137,57 @@ def test_the_weighted_mean_is_unbiased(space: Space, options: tuple[str, ...], r
     error = truth.std() / np.sqrt(runs)
     assert abs(np.mean(estimates) - truth.mean()) < 0.15 * error
     assert np.std(estimates) < 0.8 * error
+
+
+def shared_settings(suite: Suite, option: str) -> int:
+    """The number of strata whose configurations have one setting of an option."""
+    return sum(len({c[option] for c in stratum.configurations}) == 1 for stratum in suite.strata)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_configurations_of_a_stratum_differ_in_the_options_to_spread(seed: int) -> None:
+    space, options = two_level(8), ("o0", "o1", "o2")
+    suite = screening_suite(space, options, 16, np.random.default_rng(seed), options, ("o3", "o4", "o5"))
+    assert [shared_settings(suite, name) for name in ("o3", "o4", "o5")] == [0, 0, 0]
+    pairs = Counter((c["o3"], c["o4"]) for c in suite.configurations)
+    assert len(pairs) == 4
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_rarer_setting_is_in_its_share_of_the_strata(seed: int) -> None:
+    """A third of each stratum's completions has o3: four of six pairs have it once, and two not at all."""
+    space = Space(
+        (Option("kind", ("a", "b", "c"), "a"), *two_level(7, "o3 => o4").options), two_level(7, "o3 => o4").constraints
+    )
+    suite = screening_suite(space, ("kind", "o0"), 12, np.random.default_rng(seed), (), ("o3",))
+    assert (shared_settings(suite, "o3"), sum(bool(c["o3"]) for c in suite.configurations)) == (2, 4)
+
+
+def test_spread_suites_are_unbiased() -> None:
+    """Bias of the mean, and of the mean of each stratum, below four standard errors of 400 suites' mean."""
+    space, options = two_level(7, "o3 => o4"), ("o0", "o1")
+    known = {c: 9.0 * bool(c["o3"]) + bool(c["o5"]) + 2.0 * bool(c["o0"]) for c in enumerate_configurations(space)}
+    truth = {
+        s.setting: np.mean([known[c] for c in known if part(c, options) == s.setting])
+        for s in screening_suite(space, options, 8, np.random.default_rng(0)).strata
+    }
+    errors = np.array(
+        [
+            [np.mean([known[c] for c in stratum.configurations]) - truth[stratum.setting] for stratum in suite.strata]
+            for suite in (
+                screening_suite(space, options, 8, np.random.default_rng(seed), (), ("o3",)) for seed in range(400)
+            )
+        ]
+    )
+    assert np.all(np.abs(errors.mean(axis=0)) < 4.0 * errors.std(axis=0) / 20.0)
+    assert abs(errors.mean()) < 0.15  # 9 x (2 or 3 of 8 - 1 / 3) has a deviation of .53: of 400, .027
+
+
+def test_options_to_spread_of_a_large_space_are_counted() -> None:
+    space = two_level(40, "o0 => o1", "o2 or o3")
+    suite = screening_suite(space, ("o0", "o1"), 6, np.random.default_rng(1), (), ("o5", "o6"))
+    assert (shared_settings(suite, "o5"), shared_settings(suite, "o6")) == (0, 0)
+    assert [len(stratum.configurations) for stratum in suite.strata] == [2, 2, 2]
 
 
 def test_every_configuration_of_a_free_space_is_as_likely() -> None:

@@ -206,6 +206,49 @@ def test_strata_without_runs_are_not_said_to_have_failed() -> None:
     assert "whole space" not in suite_answer(found)
 
 
+def shifted(task: Task) -> float:
+    """A deterministic value that v shifts by 9 %, and z by less."""
+    configuration = task.configuration
+    kind = {"a": 1.0, "b": 1.5, "c": 0.7}[str(configuration["kind"])]
+    return kind * (1.09 if configuration["v"] else 1.0) * (1.002 if configuration["z"] else 1.0)
+
+
+@pytest.mark.parametrize("size", [10, 20])
+def test_strata_are_spread_over_options_that_were_left_out(size: int) -> None:
+    """Means within half of the shift by the option, in no stratum its setting; intervals that are shown cover."""
+    plan = SuitePlan(("kind", "u"), ("kind", "u", "v", "z"), size, left_out=("v",), including=20)
+    for seed in range(1, 9):
+        for stratum in concluded(study(plan, seed), shifted).strata:
+            exact = {"a": 1.0, "b": 1.5, "c": 0.7}[str(stratum.setting["kind"])] * 1.045 * 1.001
+            assert stratum.estimate == pytest.approx(exact, rel=0.002)
+            if stratum.interval is None:
+                assert stratum.no_interval == "2 configurations: too few"
+            else:
+                assert stratum.interval[0] <= exact <= stratum.interval[1]
+
+
+def test_a_stratum_whose_runs_share_a_setting_says_so() -> None:
+    plan = SuitePlan(("kind", "u"), ("kind", "u", "v"), 20, left_out=("v",), including=20)
+
+    def failing(task: Task) -> float | str:
+        return "broken" if task.configuration["v"] and task.configuration["kind"] == "b" else shifted(task)
+
+    for stratum in concluded(study(plan), failing).strata:
+        assert (stratum.no_interval == "all runs have v=false") is (stratum.setting["kind"] == "b")
+
+
+def test_strata_of_constant_settings_are_not_said_to_share_them() -> None:
+    """In kind c, u is always on."""
+    plan = SuitePlan(("kind",), ("kind", "u"), 15, left_out=("u",), including=10)
+    assert [s.no_interval for s in concluded(study(plan)).strata] == [None] * 3
+
+
+def test_options_that_were_left_out_are_part_of_the_identity() -> None:
+    plain = SuitePlan(("kind", "u"), (), 10)
+    assert study(plain).id.key != study(replace(plain, left_out=("v",))).id.key
+    assert "left_out" not in study(plain).id.parameters
+
+
 def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(InputError, match="quantile"):
         study(PLAN, levels=(1.0,))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -12,158 +12,16 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from hati.core import Configuration, FloatArray, InputError, replace
+from hati.core import Configuration, FloatArray, InputError
 from hati.core.wording import counted
 from hati.design.coding import INACTIVE, Levels, Model, levels
-from hati.formula import Comparator, Not
-from hati.space import Constraint, Option, Space, count, enumerate_configurations, sample
-from hati.space.arrays import drawn_positions, every_position
-from hati.space.constraint import Literal, Membership, Name, TermComparison, mentioned
+from hati.design.populations import COUNTED, LISTED, Population, StratumParts, all_levels, population, stratum_parts
+from hati.space import Space, count
+from hati.space.arrays import drawn_positions
+from hati.space.constraint import mentioned
 
 if TYPE_CHECKING:
     from numpy.random import Generator
-
-
-LISTED = 20_000
-"""Constrained spaces of up to that number of configurations are listed; larger ones are sampled."""
-
-_FEW = 4
-"""A combination's configurations are listed if they are at most this multiple of those to draw."""
-
-
-class Combination(Struct, frozen=True):
-    """Settings of the important options, without inactive ones, and the number of valid completions."""
-
-    setting: Configuration
-    weight: int
-
-
-class Population(Struct, frozen=True, eq=False):
-    """A space's configurations by combinations of ``options``.
-
-    ``listed`` holds all configurations' levels, and ``members`` the rows of it that belong to each combination; both
-    are None where there are too many to list.
-    """
-
-    space: Space
-    options: tuple[str, ...]
-    combinations: tuple[Combination, ...]
-    listed: Levels | None = None
-    members: tuple[NDArray[np.intp], ...] | None = None
-
-    @property
-    def weights(self) -> NDArray[np.float64]:
-        """The combinations' shares of the space, which sum to 1."""
-        counts = [combination.weight for combination in self.combinations]
-        total = sum(counts)
-        return np.array([number / total for number in counts])
-
-    def draw(self, combination: int, number: int, rng: Generator) -> Levels:
-        """Up to ``number`` different configurations of a combination, each equally likely, in random order."""
-        if self.listed is not None and self.members is not None:
-            rows = self.members[combination]
-            return np.asarray(self.listed[rng.choice(rows, size=min(number, len(rows)), replace=False)])
-        narrowed = _narrowed(self.space, self.options, self.combinations[combination].setting)
-        if self.combinations[combination].weight <= _FEW * number:
-            everything = levels(list(enumerate_configurations(narrowed)), self.space)
-            return np.asarray(everything[rng.permutation(len(everything))[:number]])
-        drawn = levels(sample(narrowed, number, rng), self.space)
-        _, first = np.unique(drawn, axis=0, return_index=True)
-        return np.asarray(drawn[np.sort(first)])
-
-
-def population(space: Space, options: Sequence[str]) -> Population:
-    """The valid combinations of the settings of some options, in the order of their settings, by exact counting.
-
-    Being inactive counts as a further setting, the last.
-
-    Raises:
-        InputError: for an unknown option, one that is named twice, or a space without a valid configuration.
-    """
-    names = tuple(options)
-    chosen = [space.option(name) for name in names]
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"option {twice!r} is named twice", fix="name each once")
-    total = count(space)
-    if total == 0:
-        raise InputError("the space has no valid configuration", fix="see what contradicts with: hati space check")
-    if total <= LISTED:
-        return _listed(space, names, chosen)
-    combinations = tuple(
-        Combination(setting, number) for setting, number in _counted(space, chosen, Configuration(), total)
-    )
-    return Population(space, names, combinations)
-
-
-def _listed(space: Space, names: tuple[str, ...], chosen: Sequence[Option]) -> Population:
-    table = _all_levels(space)
-    columns = [space.names.index(name) for name in names]
-    parts = table[:, columns].astype(np.intp)
-    for place, option in enumerate(chosen):
-        parts[parts[:, place] == INACTIVE, place] = len(option.settings)
-    keys, owner = np.unique(parts, axis=0, return_inverse=True)
-    members = tuple(np.flatnonzero(owner.ravel() == place) for place in range(len(keys)))
-    combinations = tuple(
-        Combination(_setting(chosen, key), len(rows)) for key, rows in zip(keys.tolist(), members, strict=True)
-    )
-    return Population(space, names, combinations, table, members)
-
-
-@lru_cache(maxsize=4)
-def _all_levels(space: Space) -> Levels:
-    """The levels of all valid configurations, read-only."""
-    table = every_position(space)
-    table.flags.writeable = False
-    return table
-
-
-def _setting(options: Sequence[Option], key: Sequence[int]) -> Configuration:
-    return Configuration(
-        {
-            option.name: option.settings[place]
-            for option, place in zip(options, key, strict=True)
-            if place < len(option.settings)
-        }
-    )
-
-
-def _counted(
-    space: Space, options: Sequence[Option], setting: Configuration, total: int
-) -> Iterator[tuple[Configuration, int]]:
-    """The combinations that extend a setting, with their counts, by fixing one option after the other."""
-    if not options:
-        yield setting, total
-        return
-    option, *others = options
-    for narrowed, extended in _cases(space, option, setting):
-        number = count(narrowed)
-        if number:
-            yield from _counted(narrowed, others, extended, number)
-
-
-def _cases(space: Space, option: Option, setting: Configuration) -> Iterator[tuple[Space, Configuration]]:
-    for value in option.settings:
-        narrowed = replace(space, constraints=(*space.constraints, _fixed(option, value)))
-        yield narrowed, Configuration({**setting, option.name: value})
-    if option.active_if is not None:
-        yield replace(space, constraints=(*space.constraints, _inactive(option))), setting
-
-
-def _narrowed(space: Space, names: Sequence[str], setting: Configuration) -> Space:
-    rules = [
-        _fixed(space.option(name), setting[name]) if name in setting else _inactive(space.option(name))
-        for name in names
-    ]
-    return replace(space, constraints=(*space.constraints, *rules))
-
-
-def _fixed(option: Option, setting: bool | int | float | str) -> Constraint:  # noqa: FBT001 - a setting, no switch
-    return TermComparison(Name(option.name), Comparator.EQUAL, Literal(setting))
-
-
-def _inactive(option: Option) -> Constraint:
-    return Not(Membership(Name(option.name), tuple(Literal(setting) for setting in option.settings)))
 
 
 LEADING = 6
@@ -238,7 +96,7 @@ def reference_levels(space: Space, rng: Generator) -> tuple[tuple[int, ...], Lev
     if not tied:
         return tied, np.empty((0, len(space.options)), dtype=np.int16)
     if count(space) <= LISTED:
-        return tied, _all_levels(space)
+        return tied, all_levels(space)
     return tied, drawn_positions(space, _REFERENCE, rng)
 
 
@@ -320,9 +178,6 @@ class _Search:
 LEAST = 2
 """The smallest number of configurations of a stratum that has as many: with fewer it has no variance."""
 
-_COUNTED = 1024
-"""The largest number of strata that are counted individually."""
-
 _POOL = 2048
 _CANDIDATES = 12
 _FEWEST = 16
@@ -398,13 +253,18 @@ def runs_for(space: Space, options: Sequence[str]) -> int | None:
         InputError: for an unknown option, or constraints that are too entangled to count.
     """
     sizes = [len(option.settings) + (option.active_if is not None) for option in map(space.option, options)]
-    if prod(sizes) > _COUNTED and count(space) > LISTED:
+    if prod(sizes) > COUNTED and count(space) > LISTED:
         return None
     return _least(population(space, options))
 
 
 def screening_suite(
-    space: Space, options: Sequence[str], runs: int, rng: Generator, ranking: Sequence[str] = ()
+    space: Space,
+    options: Sequence[str],
+    runs: int,
+    rng: Generator,
+    ranking: Sequence[str] = (),
+    spread: Sequence[str] = (),
 ) -> Suite:
     """A suite of ``runs`` different configurations; of all configurations where the space has fewer.
 
@@ -412,6 +272,8 @@ def screening_suite(
     is divided in proportion to the strata's weights. ``ranking`` holds further influential options, the most
     influential first, whose combinations are balanced before those of others. Inclusion is equally likely within a
     stratum where the space has no constraints, and nearly so elsewhere, so that weighted means are unbiased.
+    The configurations of a stratum differ in the ``spread`` options, important ones that define no strata: systematic
+    samples have their settings exactly in proportion to their completions, on average.
 
     Raises:
         InputError: for an unknown option, fewer runs than strata, or constraints that are too entangled.
@@ -425,7 +287,8 @@ def screening_suite(
             fix=f"give {2 * len(weights)} runs, or fewer options",
         )
     sizes = _allocation(weights, runs)
-    found = _chosen(everything, sizes, tuple(dict.fromkeys((*options, *ranking))), rng)
+    parts = stratum_parts(everything, sizes, spread, rng)
+    found = _chosen(parts, tuple(dict.fromkeys((*options, *ranking))), rng)
     return Suite(
         tuple(options),
         tuple(
@@ -450,15 +313,18 @@ def _allocation(weights: Sequence[int], runs: int) -> list[int]:
     return sizes
 
 
-def _chosen(everything: Population, sizes: Sequence[int], ranking: Sequence[str], rng: Generator) -> list[Levels]:
+def _chosen(parts: StratumParts, ranking: Sequence[str], rng: Generator) -> list[Levels]:
     """The levels of each stratum's configurations."""
-    each = max(2, min(_CANDIDATES, _POOL // sum(sizes)))
-    pools = [everything.draw(place, max(_FEWEST, each * size), rng) for place, size in enumerate(sizes)]
+    everything = parts.population
+    each = max(2, min(_CANDIDATES, _POOL // sum(parts.wanted)))
+    pools = [
+        everything.draw(place, max(_FEWEST, each * size), rng)
+        for place, size in zip(parts.combinations, parts.wanted, strict=True)
+    ]
     distance = discrepancy(everything.space, ranking, rng)
-    pool = Pool(np.vstack(pools), tuple(map(len, pools)), tuple(sizes), tuple(everything.weights.tolist()))
-    taken = balanced(pool, distance, rng)
-    ends = np.cumsum([len(rows) for rows in pools])
-    return [rows[taken[end - len(rows) : end]] for rows, end in zip(pools, ends, strict=True)]
+    taken = balanced(Pool(np.vstack(pools), tuple(map(len, pools)), parts.wanted, parts.shares), distance, rng)
+    rows, owners = np.vstack(pools)[taken], np.repeat(parts.owners, parts.wanted)
+    return [rows[owners == stratum] for stratum in range(max(parts.owners) + 1)]
 
 
 def _configurations(space: Space, rows: Levels) -> tuple[Configuration, ...]:

@@ -32,13 +32,6 @@ class MeanEstimate(Struct, frozen=True):
         return (self.estimate - half, self.estimate + half)
 
 
-class StratumMean(Struct, frozen=True):
-    """A stratum's estimated mean, with an interval from a variance that is common to all strata."""
-
-    estimate: float
-    interval: tuple[float, float] | None
-
-
 def stratified_mean(values: FloatArray, owners: Index, shares: FloatArray) -> MeanEstimate:
     """The population's mean: the strata's means, weighted by their shares.
 
@@ -100,25 +93,23 @@ def assisted_mean(values: FloatArray, owners: Index, shares: FloatArray, columns
     return MeanEstimate(float(pulls @ values), math.sqrt(variance), float(left))
 
 
-def stratum_means(values: FloatArray, owners: Index, shares: FloatArray) -> tuple[StratumMean, ...]:
-    """Each stratum's mean and its 95 % interval, from the variance within all strata together.
+def stratum_means(values: FloatArray, owners: Index, shares: FloatArray) -> tuple[MeanEstimate, ...]:
+    """Each stratum's mean, with the error by the stratum's own variance.
 
-    There is no interval without a degree of freedom, nor from two equal values, with one.
+    The error of fewer than three values is unknown, and that of equal values. Variances are not pooled: those of strata
+    differ, and tests of so few values seldom find it.
 
     Raises:
         InputError: where a stratum has no value.
     """
     means, counts = _means_of_strata(values, owners, shares)
-    free = len(values) - len(shares)
     rest = values - means[owners]
-    square = float(rest @ rest)
-    if free == 0 or (square == 0.0 and free < _FEWEST_EQUAL):
-        return tuple(StratumMean(float(mean), None) for mean in means)
-    deviation = math.sqrt(square / free)
-    halves = t_quantile(0.975, free) * deviation / np.sqrt(counts)
+    squares = np.bincount(owners, weights=rest * rest, minlength=len(shares))
     return tuple(
-        StratumMean(float(mean), (float(mean - half), float(mean + half)))
-        for mean, half in zip(means, halves, strict=True)
+        MeanEstimate(float(mean), math.sqrt(square / (count - 1.0) / count), float(count - 1.0))
+        if count > _FEWEST_EQUAL and square > _TOLERANCE**2 * count * mean * mean
+        else MeanEstimate(float(mean), None, 0.0)
+        for mean, count, square in zip(means.tolist(), counts.tolist(), squares.tolist(), strict=True)
     )
 
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
 import numpy as np
 from msgspec import Struct
 
-from hati.core import Configuration, Evidence, FloatArray, Metric, Run
+from hati.core import Configuration, Evidence, FloatArray, Metric, Run, setting_text
+from hati.core.wording import counted
+from hati.design.populations import population
 from hati.design.suite import Suite
+from hati.space import Space
 from hati.stats import (
     Ecdf,
     Equivalence,
@@ -43,7 +47,7 @@ class StratumEstimate(Struct, frozen=True):
 
     ``setting`` has no entry for an inactive option; ``weight`` is the number of valid completions. ``estimate`` and its
     95 % ``interval`` are in the metric's unit, None if no run yielded a value; ``configurations`` were planned,
-    ``runs`` yielded a value.
+    ``runs`` yielded a value. ``no_interval`` is the reason for which an estimate has no interval.
     """
 
     setting: Configuration
@@ -52,6 +56,7 @@ class StratumEstimate(Struct, frozen=True):
     interval: tuple[float, float] | None
     configurations: int
     runs: int
+    no_interval: str | None
 
 
 class SpaceMean(Struct, frozen=True):
@@ -235,24 +240,64 @@ def weighted(suite: Suite, found: MeasuredSuite, columns: FloatArray) -> Weighte
 
 
 def stratum_estimates(
-    suite: Suite, found: MeasuredSuite, given: Weighted, scale: SuiteScale
+    suite: Suite, found: MeasuredSuite, given: Weighted, scale: SuiteScale, unvaried: Mapping[int, str]
 ) -> tuple[StratumEstimate, ...]:
-    """Each stratum's mean; its interval is from the deviation within all strata, relative on the log scale."""
+    """Each stratum's mean; its interval is from its own deviation, relative on the log scale.
+
+    ``unvaried`` strata, with the settings that their runs share, have no interval: it would be for these settings only.
+    """
     means = stratum_means(given.values, given.owners, given.shares)
     spread = stratum_means(given.on(scale), given.owners, given.shares)
+    counts = np.bincount(given.owners)
     by_stratum = {int(stratum): place for place, stratum in enumerate(given.strata)}
     runs = np.bincount(suite.owners[found.places], weights=found.runs, minlength=len(suite.strata))
     estimates = []
     for number, stratum in enumerate(suite.strata):
-        place = by_stratum.get(number)
-        estimate = None if place is None else means[place].estimate
-        interval = None
-        if place is not None and estimate is not None and (on_scale := spread[place].interval):
-            half = (on_scale[1] - on_scale[0]) / 2.0
-            interval = _around(estimate, half, scale)
+        estimate, interval, reason = None, None, None
+        if (place := by_stratum.get(number)) is not None:
+            estimate, on_scale = means[place].estimate, spread[place].interval()
+            reason = _no_interval(int(counts[place]), unvaried.get(number), on_scale)
+            if on_scale is not None and reason is None:
+                interval = _around(estimate, (on_scale[1] - on_scale[0]) / 2.0, scale)
         size = len(stratum.configurations)
-        estimates.append(StratumEstimate(stratum.setting, stratum.weight, estimate, interval, size, int(runs[number])))
+        estimates.append(
+            StratumEstimate(stratum.setting, stratum.weight, estimate, interval, size, int(runs[number]), reason)
+        )
     return tuple(estimates)
+
+
+_FEWEST = 3
+
+
+def _no_interval(values: int, shared: str | None, interval: tuple[float, float] | None) -> str | None:
+    if shared is not None and values > 1:
+        return f"all runs have {shared}"
+    if values < _FEWEST:
+        return f"{counted(values, 'configuration')}: too few"
+    return "equal values" if interval is None else None
+
+
+def unvaried_settings(suite: Suite, space: Space, options: Sequence[str], found: MeasuredSuite) -> dict[int, str]:
+    """The settings of important ``options`` that all runs of a stratum share though it has others, by stratum."""
+    shared: dict[int, list[str]] = {}
+    owners = suite.owners[found.places].tolist()
+    for name in options:
+        possible = Counter(
+            _without(each.setting, name) for each in population(space, (*suite.options, name)).combinations
+        )
+        seen: dict[int, set[str]] = {}
+        for place, owner in zip(found.places.tolist(), owners, strict=True):
+            configuration = suite.configurations[place]
+            text = setting_text(configuration[name]) if name in configuration else "(inactive)"
+            seen.setdefault(owner, set()).add(f"{name}={text}")
+        for owner, settings in seen.items():
+            if len(settings) == 1 < possible[suite.strata[owner].setting]:
+                shared.setdefault(owner, []).extend(settings)
+    return {owner: ", ".join(settings) for owner, settings in shared.items()}
+
+
+def _without(setting: Configuration, name: str) -> Configuration:
+    return Configuration({other: value for other, value in setting.items() if other != name})
 
 
 def space_mean(given: Weighted) -> SpaceMean:

@@ -109,14 +109,13 @@ def _strata_table(conclusion: SuiteConclusion) -> Table:
     total = sum(stratum.weight for stratum in conclusion.strata)
     rows = []
     for stratum in conclusion.strata:
-        low, high = stratum.interval or (None, None)
         settings = tuple(
             setting_text(stratum.setting[name]) if name in stratum.setting else "inactive"
             for name in conclusion.options
         )
         mean = None if stratum.estimate is None else Shown(quantity(stratum.estimate, unit), stratum.estimate)
         share = Shown(percent(stratum.weight / total), stratum.weight / total)
-        rows.append((*settings, stratum.weight, share, mean, _bounds(low, high, unit), stratum.runs))
+        rows.append((*settings, stratum.weight, share, mean, _interval(stratum, unit), stratum.runs))
     return Table(
         f"Mean {conclusion.metric.name} in each stratum",
         (
@@ -124,8 +123,12 @@ def _strata_table(conclusion: SuiteConclusion) -> Table:
             *columns_of("> weight | > share | > mean | > 95 % interval | > runs"),
         ),
         tuple(rows),
-        ("Weight: how many valid configurations the stratum has. Intervals: from the variation within all strata.",),
+        ("Weight: how many valid configurations the stratum has. Intervals: from the variation within the stratum.",),
     )
+
+
+def _interval(stratum: StratumEstimate, unit: str) -> Cell:
+    return stratum.no_interval if stratum.interval is None else _bounds(*stratum.interval, unit)
 
 
 def _against_table(conclusion: SuiteConclusion, found: Agreement) -> Table:

@@ -43,6 +43,7 @@ from hati.studies.suite.conclusion import (
     quantiles,
     space_mean,
     stratum_estimates,
+    unvaried_settings,
     weighted,
 )
 
@@ -55,8 +56,8 @@ class SuitePlan(Struct, frozen=True):
 
     ``size`` is the number of configurations, ``repetitions`` the number of runs of each; ``sampled`` configurations of
     a uniform random sample run interleaved with it (0: none). ``options_from`` is the source of the options in words.
-    ``left_out`` are important options for whose strata there are too few runs; ``including`` is the number that would
-    suffice, None if these are too many to count.
+    ``left_out`` are important options for whose strata there are too few runs, over which those of each stratum are
+    spread; ``including`` is the number that would suffice, None if these are too many to count.
     """
 
     options: tuple[str, ...]
@@ -89,6 +90,7 @@ def suite_id(
         "size": plan.size,
         "repetitions": plan.repetitions,
         "sampled": plan.sampled,
+        **({"left_out": list(plan.left_out)} if plan.left_out else {}),
         **({"template": list(map(str, space.template))} if space.template else {}),
     }
     return StudyId.of("suite", parameters, seed, machine)
@@ -230,7 +232,8 @@ class SuiteStudy:
     def suite(self) -> Suite:
         """The suite, the same for the same seed."""
         rng = generator(self.id.seed, "suite")
-        return screening_suite(self.space, self.wanted.options, self.wanted.size, rng, self.wanted.ranking)
+        wanted = self.wanted
+        return screening_suite(self.space, wanted.options, wanted.size, rng, wanted.ranking, wanted.left_out)
 
     @cached_property
     def sampled(self) -> tuple[Configuration, ...]:
@@ -280,7 +283,8 @@ class SuiteStudy:
         scale: SuiteScale,
         against: Agreement | None,
     ) -> SuiteConclusion:
-        strata = stratum_estimates(self.suite, found, given, scale)
+        unvaried = unvaried_settings(self.suite, self.space, self.wanted.left_out, found)
+        strata = stratum_estimates(self.suite, found, given, scale, unvaried)
         return SuiteConclusion(
             study=self.id.key,
             subject=self.subject,

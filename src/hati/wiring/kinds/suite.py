@@ -119,6 +119,7 @@ class SuiteType(StudyType[SuiteRequest, "SuiteStudy", "SuiteConclusion"]):
             parameters["repetitions"],
             parameters["sampled"],
             "of the stored suite",
+            tuple(parameters.get("left_out", ())),
         )
         asked = stored.asked(SuiteRequest)
         metric = stored.metric(benchmark, asked.metric if asked else None)

@@ -467,7 +467,7 @@ def _measured_suite(
         rng = generator(record.id.seed, "suite")
         named = tuple(parameters["options"]), parameters["size"], rng, tuple(parameters["ranking"])
         try:
-            suite = screening_suite(space, *named)
+            suite = screening_suite(space, *named, tuple(parameters.get("left_out", ())))
         except InputError:
             continue
         runs = spans[record.id.key].runs
