@@ -157,6 +157,26 @@ def test_an_interaction_of_three_is_named_and_with_repetitions_seen_in_the_predi
     assert found.refuted <= binom.ppf(0.99, found.claims, 0.05)
 
 
+def test_errors_of_a_disturbed_session_do_not_refute_the_predictions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The screening's repeats vary little, and the new runs vary twenty times as much."""
+
+    def found() -> tuple[Result, str, str]:
+        start = screened("nested", 40, 0.0, np.random.default_rng(3), repetitions=2)
+        conclusion = concluded(confirming("nested", start), 0.0, 20.0 * NOISE)
+        predicted = conclusion.assumptions[0]
+        return predicted.result, predicted.detail, validation_answer(conclusion)
+
+    result, _, answer = found()
+    assert result is Result.REFUTED
+    assert "the predictions do not hold" in answer
+    said = "29 of 40 runs were disturbed by other programs (the first: 3 of 5): a loaded machine"
+    monkeypatch.setattr("hati.studies.validation.confirming.load_warning_of", lambda _: said)
+    result, detail, answer = found()
+    assert result is Result.UNDECIDED
+    assert detail.endswith("noisier than the screening: 29 of 40 runs were disturbed by other programs")
+    assert "whether the predictions hold is not decided" in answer
+
+
 def test_the_runs_are_new_valid_and_half_of_them_random() -> None:
     start = screened("nested", 40, 0.0, np.random.default_rng(1))
     study = confirming("nested", start, budget=12)

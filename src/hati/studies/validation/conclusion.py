@@ -91,6 +91,10 @@ def of_share(share: float) -> str:
     return f" of the {floor(1000.0 * share) / 10.0:g} % of the valid ones not run before that the model can predict"
 
 
+PREDICTED = "the model predicts"
+"""The beginning of the assumption on predictions."""
+
+
 class PredictionCheck(Struct, frozen=True):
     """The test of the screening model's predictions for random configurations that it had not seen.
 

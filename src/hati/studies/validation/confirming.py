@@ -16,6 +16,7 @@ from hati.core.wording import effect_name, listed
 from hati.design.coding import Candidates, Levels, Model, candidates, from_levels
 from hati.design.information import Identified, identified
 from hati.document.document import percent
+from hati.harness.interference import load_warning_of
 from hati.stats import ModelTerms, Term, cell_columns, forward_selection
 from hati.studies.schedule import tasks_left
 from hati.studies.screening import EffectScale
@@ -24,6 +25,7 @@ from hati.studies.validation.conclusion import (
     CONFOUNDED,
     NONE_NEEDED,
     ORDER_UNKNOWN,
+    PREDICTED,
     Assumption,
     FollowUpRound,
     Mode,
@@ -76,6 +78,7 @@ def confirmation_assumptions(
     *,
     order: int,
     wanted: int,
+    disturbed: str = "",
 ) -> tuple[Assumption, ...]:
     """The assumptions of a screening by a model after its follow-up.
 
@@ -88,6 +91,7 @@ def confirmation_assumptions(
         screened: the screening.
         order: all effects up to this order are in ``known``.
         wanted: effects up to this order were requested.
+        disturbed: how many of the new runs were disturbed; empty if few were.
     """
 
     def word(term: Term) -> str:
@@ -100,7 +104,7 @@ def confirmation_assumptions(
     larger = [effect for effect in new if len(effect.term) > order]
     scale = "logarithmic scale" if screened.scale is EffectScale.LOG else "scale of the values"
     return (
-        _predicted(prediction),
+        _predicted(prediction, disturbed),
         *own,
         _no_others(up_to_order, found, order, prediction, screened, word),
         *_unidentified(known, word),
@@ -110,9 +114,10 @@ def confirmation_assumptions(
     )
 
 
-def _predicted(found: PredictionCheck) -> Assumption:
+def _predicted(found: PredictionCheck, disturbed: str) -> Assumption:
+    """The assumption on predictions; errors of disturbed runs do not refute it, as these vary more than others."""
     which = f"random configurations{of_share(found.share)}"
-    statement = f"the model predicts {which} as well as noise and its own uncertainty allow"
+    statement = f"{PREDICTED} {which} as well as noise and its own uncertainty allow"
     if found.p_value is None or found.median is None or found.largest is None or found.ratio is None:
         few = f"{found.runs} of {found.random} could be predicted: too few" if found.random else "none is left to run"
         return Assumption(statement, Result.UNDECIDED, few)
@@ -121,6 +126,9 @@ def _predicted(found: PredictionCheck) -> Assumption:
         f"largest {percent(found.largest, 2)}, mean square {found.ratio:.2g} times what is expected "
         f"(p = {found.p_value:.2g})"
     )
+    if found.p_value <= ALPHA and disturbed:
+        why = f"something else is active, the model bends, or this session is noisier than the screening: {disturbed}"
+        return Assumption(statement, Result.UNDECIDED, f"{errors}: {why}")
     if found.p_value <= ALPHA:
         return Assumption(statement, Result.REFUTED, f"{errors}: something else is active, or the model bends")
     seen = (
@@ -361,6 +369,7 @@ class Confirming(ValidationBase, frozen=True, dict=True):
             self.screened,
             order=self._order,
             wanted=self.order,
+            disturbed=load_warning_of(evidence.runs).partition(" (")[0],
         )
         settled = all(a.result is not Result.UNDECIDED for a in judged)
         concluded = self.conclusion(

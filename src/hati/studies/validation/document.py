@@ -22,6 +22,7 @@ from hati.studies.validation import (
     ValidationOutcome,
     of_share,
 )
+from hati.studies.validation.conclusion import PREDICTED
 
 _SHOWN = 8
 _ALIASES = 2
@@ -137,13 +138,28 @@ def _predicted(conclusion: ValidationConclusion) -> tuple[tuple[str, str], ...]:
     found = conclusion.prediction
     if found is None or found.median is None or found.largest is None:
         return ()
-    refuted = found.p_value is not None and found.p_value <= SIGNIFICANT
     text = (
-        f"{'refuted' if refuted else 'not refuted'}: errors of the predictions, median {percent(found.median, 2)}, "
+        f"{_predictions(conclusion).value}: errors of the predictions, median {percent(found.median, 2)}, "
         f"largest {percent(found.largest, 2)}, in {found.runs} of {found.random} random "
         f"configurations{of_share(found.share)}; noise from {found.noise}"
     )
     return (("predictions", text),)
+
+
+_HOLD = {
+    Result.REFUTED: "the predictions do not hold",
+    Result.UNDECIDED: "whether the predictions hold is not decided, as many runs were disturbed",
+    Result.NOT_REFUTED: "the predictions hold",
+}
+
+
+def _predictions(conclusion: ValidationConclusion) -> Result:
+    """Whether the predictions are refuted: undecided where disturbed runs may explain their errors."""
+    found = conclusion.prediction
+    if found is None or found.p_value is None or found.p_value > SIGNIFICANT:
+        return Result.NOT_REFUTED
+    results = (each.result for each in conclusion.assumptions if each.statement.startswith(PREDICTED))
+    return next(results, Result.REFUTED)
 
 
 def _answer_of_confirmation(conclusion: ValidationConclusion) -> str:
@@ -152,7 +168,7 @@ def _answer_of_confirmation(conclusion: ValidationConclusion) -> str:
         untested = found is not None and not found.random and not found.share
         holds = "no predictions were tested" if untested else "too few runs to say whether the predictions hold"
     else:
-        holds = "the predictions hold" if found.p_value > SIGNIFICANT else "the predictions do not hold"
+        holds = _HOLD[_predictions(conclusion)]
         holds += f" for random ones{of_share(found.share)}" if found.share < 1.0 else ""
     claims = [effect for effect in conclusion.effects if effect.result is not None]
     counts = Counter(effect.result for effect in claims)
