@@ -2,8 +2,9 @@
 
 ``python golden_json.py FILE FILE PROGRAM...`` writes that of a program. ``golden/504d09d.json`` is that of the commit
 of this name, the last before the house was rebuilt, and ``golden/4196a47.json`` that of the other commands. Values that
-differ from run to run, such as times and keys, are marks. Two values are corrected: the ``source`` of the configurations
-of checks and histories is a measured suite, as documented; a stratum of a suite that has two runs has no interval.
+differ from run to run, such as times and keys, are marks. Later changes that are recorded: the ``source`` of the
+configurations of checks and histories is a measured suite, as documented; a stratum of a suite that has two runs has
+no interval; effects of screenings are those of runs in the order of ADR 76.
 """
 
 from __future__ import annotations
