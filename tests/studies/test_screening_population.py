@@ -81,8 +81,59 @@ def test_means_are_those_of_the_valid_configurations(space: Space, data: st.Data
         means = [float(values[rows[:, option] == place].mean()) for place in range(len(part))]
         assert [each.estimate for each in fit.means(option).values()] == pytest.approx(means)
         low, high = (0, 1) if len(part) == 2 else (int(np.argmin(part)), int(np.argmax(part)))
-        change = readable.change(fit.effect((option,)))
-        assert change.relative == pytest.approx((part[high] - part[low]) / means[low], rel=1e-6, abs=1e-9)
+        found = fit.effect((option,))
+        assert found.base is not None
+        assert found.estimate == pytest.approx(part[high] - part[low], abs=1e-7)
+        assert readable.change(found).relative == pytest.approx(found.estimate / found.base.mean, rel=1e-6, abs=1e-9)
+
+
+COMPRESSION = Space(
+    (
+        Option("level", (1, 6, 9), default=6),
+        Option("rsyncable", SWITCH, default=False),
+        Option("independent", SWITCH, default=False),
+        Option("zlib", SWITCH, default=False),
+        Option("block", (64, 128, 256), default=128),
+        Option("strategy", ("a", "b"), default="a"),
+    ),
+    (parse_formula("not (zlib and rsyncable)"), parse_formula("not independent or block >= 128")),
+)
+COMPRESSED = (*((place,) for place in range(6)), (1, 2), (1, 5), (0, 5))
+
+
+def compressed_size(rows: Levels) -> FloatArray:
+    """The size: independent blocks cost more where the output is rsyncable, which fewer configurations are."""
+    level, rsyncable, independent, zlib, block, strategy = rows.T.astype(np.float64)
+    own = 1300.0 - 10.0 * level - 3.0 * level**2 + 18.0 * rsyncable + 6.0 * independent + 3.0 * zlib + 40.0 * strategy
+    return np.asarray(own + 22.0 * independent * rsyncable + 25.0 * rsyncable * strategy + 4.0 * block * level)
+
+
+def changed(place: int, low: int, high: int) -> tuple[float, float]:
+    """The mean change and the mean before, over the configurations that are valid with both settings."""
+    option = COMPRESSION.options[place]
+    ends = option.settings[low], option.settings[high]
+    every = enumerate_configurations(COMPRESSION)
+    pairs = [[COMPRESSION.canonical({**each, option.name: end}) for end in ends] for each in every]
+    valid = [pair for pair in pairs if all(map(COMPRESSION.valid, pair))]
+    before, after = (compressed_size(levels(rows, COMPRESSION)) for rows in zip(*valid, strict=True))
+    return float(np.mean(after - before)), float(before.mean())
+
+
+def of_compression(runs: Levels, values: FloatArray) -> ModelFit:
+    sizes = tuple(len(option.settings) for option in COMPRESSION.options)
+    terms = model_terms(Model(sizes, COMPRESSED), runs, np.zeros(len(runs), dtype=np.intp))
+    return ModelFit.of(terms, COMPRESSED, ValidPopulation.of(COMPRESSION, 1), values)
+
+
+@pytest.mark.parametrize("place", range(6))
+def test_effects_are_mean_changes_over_configurations_valid_with_both_settings(place: int) -> None:
+    """Also of the option that nothing ties, which interacts with one that is tied."""
+    rows = rows_of(COMPRESSION)
+    fit = of_compression(rows, compressed_size(rows))
+    ends, found = fit.ends(place), fit.effect((place,))
+    assert ends is not None
+    assert found.base is not None
+    assert (found.estimate, found.base.mean) == pytest.approx(changed(place, *ends))
 
 
 def test_options_that_nothing_ties_are_not_listed() -> None:

@@ -39,7 +39,6 @@ from hati.studies.screening.reruns import (
 )
 from hati.studies.screening.runs import MeasuredDesign
 
-_TWO_LEVEL = 2
 _LEAST = 1.0 / (1.0 + PERMUTATIONS)
 """The smallest p-value that permutations give."""
 
@@ -72,11 +71,7 @@ def claim_of(found: ModelEffect, analysis: ModelAnalysis, space: Space) -> Claim
     if len(found.term) > 1 or found.decided.standard_error is None or found.p_value is None:
         return None
     option = space.options[found.term[0]]
-    means = analysis.judged.settings(found.term[0])
-    low, high = 0, 1
-    if len(option.settings) > _TWO_LEVEL:
-        ordered = sorted(means, key=lambda place: means[place].estimate)
-        low, high = ordered[0], ordered[-1]
+    low, high = analysis.judged.ends(found.term[0]) or (0, 1)
     ends = option.settings[low], option.settings[high]
     smallest = len(space.names) * _by_f(found.decided, len(option.settings) - 1, analysis.judged.df)
     p_value = found.p_value if found.p_value > _LEAST else min(found.p_value, smallest)

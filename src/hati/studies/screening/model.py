@@ -6,7 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
-from itertools import product
+from itertools import combinations, permutations, product
 
 import numpy as np
 from msgspec import Struct
@@ -118,24 +118,74 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
     def effect(self, term: Term) -> EffectContrast:
         """A term's effect.
 
-        For options with two settings: the second's mean less the first's, and for a pair half the difference of such
-        effects. For others: the highest of the settings' (or combinations') means less the lowest, with an interval
-        that allows for the choice of these two (Scheffe 1953). If the runs do not determine such a difference, twice
-        the root mean square of what the term explains given the others: a size without a sign or an interval.
+        Of an option it is the mean change between two of its settings over the valid configurations that are valid with
+        both: from the first to the second, or, of more settings, between the two that differ the most, with an interval
+        that allows for their choice (Scheffe 1953). Of an interaction it is that of the coded columns: for options with
+        two settings half the difference of effects, otherwise the highest of the combinations' means less the lowest.
+        If the runs do not determine such a difference, twice the root mean square of what the term explains given the
+        others: a size without a sign or an interval.
 
-        The base is the mean that is subtracted, over the valid configurations where the options are active. Of an
-        interaction of options with more settings it is the mean over all their settings, since such an effect is not a
-        difference of means that have a lower bound.
+        The base of an option's effect is the mean before the change, over the same configurations. Of an interaction it
+        is the mean that is subtracted, and of one of options with more settings the mean over all their settings, since
+        such an effect is not a difference of means that have a lower bound.
         """
         rows, fit, there = self._rows(term), self._fit_for(term), self.determined(term)
         if len(there) < 2:
             return EffectContrast(fit._spread(term), None, None, BaseMean(float(self.values.mean())))
+        if len(term) == 1:
+            return fit._largest(term[0], there)
         if len(rows) == 2 ** len(term):
-            return fit._combination(fit._of(term, np.array([2.0])), 1, fit._cells(term, np.flatnonzero(rows < 0.0)))
+            base = fit._mean_at(fit._cells(term, np.flatnonzero(rows < 0.0)))
+            return fit._combination(fit._of(term, np.array([2.0])), 1, base, term)
         means = rows[there] @ fit.coefficients[fit.places[term]]
         low, high = (int(there[int(extreme(means))]) for extreme in (np.argmin, np.argmax))
-        base = fit._cells(term, [low] if len(term) == 1 else range(len(rows)))
-        return fit._combination(fit._of(term, rows[high] - rows[low]), min(rows.shape[1], len(there) - 1), base)
+        base = fit._mean_at(fit._cells(term, range(len(rows))))
+        return fit._combination(fit._of(term, rows[high] - rows[low]), min(rows.shape[1], len(there) - 1), base, term)
+
+    def ends(self, option: int) -> tuple[int, int] | None:
+        """The settings between which an option's effect is, by position; None if the runs distinguish no two."""
+        fit, there = self._fit_for((option,)), self.determined((option,))
+        return fit._extremes(option, there) if len(there) > 1 else None
+
+    def _largest(self, option: int, there: Index) -> EffectContrast:
+        """The change between the first two settings, or the largest one of those ``there``."""
+        low, high = self._extremes(option, there)
+        changes = np.array([self._change(option, low, int(other)) for other in there if other != low])
+        dimensions = int(np.linalg.matrix_rank(changes, tol=_SAME))
+        before = self._before(option, low, high)
+        return self._combination(self._change(option, low, high), dimensions, before, (option,))
+
+    def _extremes(self, option: int, there: Index) -> tuple[int, int]:
+        pairs = list(permutations(map(int, there), 2))
+        if self.population.sizes[option] == 2:
+            return pairs[0]
+        sizes = [float(self._change(option, *pair) @ self.coefficients) for pair in pairs]
+        return pairs[int(np.argmax(sizes))]
+
+    def _change(self, option: int, low: int, high: int) -> FloatArray:
+        """The weights of all coefficients in the mean change between two settings.
+
+        It is that of the option's columns alone if the runs do not determine the mean change.
+        """
+        if self._averaged(option, low, high):
+            return self._weights(self.population.changes(self.places, option)[low, high].difference)
+        rows = self._rows((option,))
+        return self._of((option,), rows[high] - rows[low])
+
+    def _before(self, option: int, low: int, high: int) -> FloatArray:
+        """The weights of all coefficients in the mean before this change."""
+        if self._averaged(option, low, high):
+            return self._mean + self._weights(self.population.changes(self.places, option)[low, high].before)
+        return self._mean_at([{option: low}])
+
+    def _averaged(self, option: int, low: int, high: int) -> bool:
+        """Whether the runs determine the mean change over the configurations that are valid with both settings."""
+        found = self.population.changes(self.places, option).get((low, high))
+        return found is not None and self._determines(self._weights(found.difference))
+
+    def _averages(self, option: int) -> bool:
+        """Whether the runs determine the mean change between any two settings."""
+        return all(self._averaged(option, *pair) for pair in combinations(range(self.population.sizes[option]), 2))
 
     def determined(self, term: Term) -> Index:
         """The largest set of settings whose differences the runs determine, by position; a single one means none.
@@ -144,6 +194,8 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
         all combinations or a single one: a difference between some of them says little about it.
         """
         rows, fit = self._rows(term), self._fit_for(term)
+        if len(term) == 1 and len(rows) > 1 and fit._averages(term[0]):
+            return np.arange(len(rows))
         place = fit.places[term]
         hidden = rows @ (np.eye(len(fit.estimable)) - fit.estimable)[place]  # the same for distinguishable settings
         _, kinds, counts = np.unique(np.round(hidden / _SAME) + 0.0, axis=0, return_inverse=True, return_counts=True)
@@ -152,14 +204,13 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
         return found if len(term) == 1 or len(found) == len(rows) else found[:1]
 
     def settings(self, option: int) -> dict[int, EffectContrast]:
-        """The mean at each setting that the runs distinguish less the mean over these settings, by position."""
+        """The mean change to each setting that the runs distinguish, from each of these settings, by position."""
         term = (option,)
-        fit, there = self._fit_for(term), self.determined(term)
-        rows = self._rows(term)[there]
-        middle, base = rows.mean(axis=0), fit._cells(term, there)
-        return {
-            int(i): fit._combination(fit._of(term, row - middle), 1, base) for i, row in zip(there, rows, strict=True)
-        }
+        fit, there = self._fit_for(term), self.determined(term).tolist()
+        base = fit._mean_at(fit._cells(term, there))
+        changes = {high: [fit._change(option, low, high) for low in there if low != high] for high in there}
+        middle = {high: sum(own, np.zeros(fit.columns.shape[1])) / len(there) for high, own in changes.items()}
+        return {high: fit._combination(own, 1, base, term) for high, own in middle.items()}
 
     def means(self, option: int) -> dict[int, EffectContrast]:
         """The mean at each setting that the runs distinguish, over the valid configurations with that setting.
@@ -191,8 +242,8 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
         Its interval allows for the choice among all combinations in ``dimensions`` dimensions (Scheffe 1953). The
         difference is from the mean at the settings ``base``, if given.
         """
-        combination = sum((self._of(term, own) for term, own in weights.items()), np.zeros(self.columns.shape[1]))
-        return self._combination(combination, dimensions, None if base is None else [base])
+        before = None if base is None else self._mean_at([base])
+        return self._combination(self._weights(weights), dimensions, before, tuple(base or ()))
 
     def _cells(self, term: Term, chosen: Iterable[int]) -> list[Cell]:
         """The chosen combinations of the settings of a term's options, by their place among the ``_rows``."""
@@ -201,11 +252,8 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
 
     def _mean_at(self, cells: Sequence[Cell]) -> FloatArray:
         """The weights of all coefficients in the mean at those settings; each cell is as frequent as the others."""
-        weights = self._mean
-        for cell in cells:
-            for term, own in self.population.means(self.places, cell).items():
-                weights[self.places[term]] += own / len(cells)
-        return weights
+        means = [self._weights(self.population.means(self.places, cell)) for cell in cells]
+        return np.asarray(self._mean + np.mean(means, axis=0))
 
     def _spread(self, term: Term) -> float:
         """Twice the root mean square of what a term explains given the others."""
@@ -220,7 +268,7 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
         The term's effect is an average over these combinations, which the runs do not determine.
         """
         kept = [other for other in self.places if not set(term) < set(other)]
-        if self.determines(term) or len(kept) == len(self.places):
+        if len(kept) == len(self.places) or self.determines(term) or (len(term) == 1 and self._averages(term[0])):
             return self
         columns = {other: self.columns[:, self.places[other]] for other in kept}
         return ModelFit.of(ModelTerms(self.always, columns), kept, self.population, self.values)
@@ -234,8 +282,13 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
 
     def _of(self, term: Term, weights: FloatArray) -> FloatArray:
         """The weights of all coefficients in a combination of one term's coefficients."""
+        return self._weights({term: weights})
+
+    def _weights(self, weights: Mapping[Term, FloatArray]) -> FloatArray:
+        """The weights of all coefficients, from those of the terms."""
         combination = np.zeros(self.columns.shape[1])
-        combination[self.places[term]] = weights
+        for term, own in weights.items():
+            combination[self.places[term]] = own
         return combination
 
     @property
@@ -255,22 +308,21 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
         return np.allclose(self.estimable @ combination, combination, atol=_SAME)
 
     def _combination(
-        self, combination: FloatArray, dimensions: int, base: Sequence[Cell] | None = None
+        self, combination: FloatArray, dimensions: int, before: FloatArray | None = None, options: Term = ()
     ) -> EffectContrast:
         estimate = float(combination @ self.coefficients)
-        first = None if base is None else self._base(base, combination)
+        first = None if before is None else self._base(before, combination, options)
         if self.variance is None:
             return EffectContrast(estimate, None, None, first)
         error = float(np.sqrt(self.variance * max(0.0, float(combination @ self.inverse @ combination))))
         factor = float(np.sqrt(dimensions * f_quantile(_CONFIDENCE, dimensions, self.df)))
         return EffectContrast(estimate, error, factor * error, first)
 
-    def _base(self, cells: Sequence[Cell], combination: FloatArray) -> BaseMean:
-        """The mean at the settings ``cells``, from which a combination of coefficients is.
+    def _base(self, at: FloatArray, combination: FloatArray, options: Term) -> BaseMean:
+        """The mean from which a combination of coefficients is, by the weights ``at`` of all coefficients.
 
-        It is over the valid configurations with these settings; over the runs if these do not determine that.
+        It is over the runs, except for the settings of those ``options``, if the runs do not determine it.
         """
-        at = self._mean_at(cells)
         own = at - self._mean
         there = np.flatnonzero(own)
         lost = self._lost + self.estimable[:, there] @ own[there] - own
@@ -279,7 +331,7 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
         else:
             weights = self.columns.mean(axis=0)
             for term, place in self.places.items():
-                if set(term) <= cells[0].keys():
+                if set(term) <= set(options):
                     weights[place] = at[place]
             spread = self.inverse @ weights
         variance = self.variance or 0.0

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from itertools import permutations
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from msgspec import Struct
@@ -12,6 +14,7 @@ from numpy.typing import NDArray
 
 from hati.core import FloatArray, generator, replace
 from hati.design import INACTIVE, Levels, Model, candidates
+from hati.design.coding import Candidates
 from hati.design.information import Identified
 from hati.space.constraint import mentioned
 from hati.stats import Term
@@ -21,6 +24,16 @@ if TYPE_CHECKING:
 
 Cell = Mapping[int, int]
 """Settings of some options, both by position."""
+Means = dict[Term, FloatArray]
+"""The mean of each term's columns over some configurations; terms of mean zero may be left out."""
+_ANYWHERE: Cell = MappingProxyType({})
+
+
+class SettingChange(NamedTuple):
+    """The mean columns ``before`` a change of an option, and the mean ``difference`` that it makes."""
+
+    before: Means
+    difference: Means
 
 
 class ValidPopulation(Struct, frozen=True, eq=False, dict=True):
@@ -28,13 +41,14 @@ class ValidPopulation(Struct, frozen=True, eq=False, dict=True):
 
     ``levels`` holds the options that constraints or conditions tie together, one row for each valid combination, or a
     uniform sample of these. The other options are ``INACTIVE`` in all rows: each setting is as frequent as the others,
-    whatever the rest of the configuration. Columns that a space cannot distinguish from those ``known`` are zero, as in
-    fits by these.
+    whatever the rest of the configuration; ``among`` are the candidates of the tied ones. Columns that a space cannot
+    distinguish from those ``known`` are zero, as in fits by these.
     """
 
     sizes: Sequence[int]
     levels: Levels
     known: Identified | None = None
+    among: Candidates | None = None
 
     @classmethod
     def unconstrained(cls, sizes: Sequence[int]) -> ValidPopulation:
@@ -59,9 +73,64 @@ class ValidPopulation(Struct, frozen=True, eq=False, dict=True):
         among = candidates(replace(space, options=tuple(space.options[place] for place in places)), rng)
         rows = np.repeat(found.levels, len(among.levels), axis=0)
         rows[:, places] = among.levels
-        return cls(found.sizes, rows)
+        return cls(found.sizes, rows, among=among)
 
-    def means(self, terms: Iterable[Term], cell: Cell) -> dict[Term, FloatArray]:
+    def changes(
+        self, terms: Iterable[Term], option: int, at: Cell = _ANYWHERE
+    ) -> Mapping[tuple[int, int], SettingChange]:
+        """The mean change from each setting of an option to each other one, by both.
+
+        It is over the valid configurations with the settings ``at``, each counted once, that are valid with both
+        settings of the option; pairs of settings without such a configuration are left out. Options that become active
+        count as the mean over their settings.
+        """
+        key = tuple(terms), option, tuple(sorted(at.items()))
+        if key not in self._known_changes:
+            self._known_changes[key] = self._changes(key[0], option, at)
+        return self._known_changes[key]
+
+    @cached_property
+    def _known_changes(
+        self,
+    ) -> dict[tuple[tuple[Term, ...], int, tuple[tuple[int, int], ...]], dict[tuple[int, int], SettingChange]]:
+        return {}
+
+    def _changes(self, terms: Sequence[Term], option: int, at: Cell) -> dict[tuple[int, int], SettingChange]:
+        zero, having = self._free - {option, *at}, self._have(at)
+        asked = [term for term in terms if not zero & {*term} and max(term) < len(self.sizes)]
+        rows = self.levels[having]
+        for other in self._free & at.keys():
+            rows[:, other] = at[other]
+        moved = [self._moved(rows, option, setting) for setting in range(self.sizes[option])]
+        follow = {option, *np.flatnonzero(np.any([own != rows for own, _ in moved], axis=(0, 1))).tolist()}
+        same = [term for term in asked if not (follow | (self._free & at.keys())) & {*term}]
+        others = {term: own[having] for term, own in self._tied(same).items()}
+        columns = [dict(self._columns([t for t in asked if t not in others], own)) for own, _ in moved]
+        found = dict[tuple[int, int], SettingChange]()
+        for first, second in permutations(range(len(moved)), 2):
+            both = moved[first][1] & moved[second][1]
+            if both.any():
+                shares = both / both.sum()
+                before = {term: shares @ own for term, own in columns[first].items()}
+                difference = {term: shares @ own - before[term] for term, own in columns[second].items()}
+                found[first, second] = SettingChange(
+                    before | {t: shares @ own for t, own in others.items()}, difference
+                )
+        return found
+
+    def _moved(self, rows: Levels, option: int, setting: int) -> tuple[Levels, NDArray[np.bool_]]:
+        """The rows with a setting of an option, and whether each was and is one that has the option."""
+        found = rows.copy()
+        found[:, option] = setting
+        if option in self._free or self.among is None:
+            return found, np.ones(len(rows), dtype=np.bool_)
+        tied = [place for place in range(len(self.sizes)) if place not in self._free]
+        own, valid = self.among.moved(rows[:, tied], tied.index(option), setting)
+        found[:, tied] = np.where(rows[:, tied] == INACTIVE, INACTIVE, own)
+        found[:, option] = setting
+        return found, valid & (rows[:, option] != INACTIVE)
+
+    def means(self, terms: Iterable[Term], cell: Cell) -> Means:
         """The means of the terms' columns over the configurations with those settings; terms of mean zero are left out.
 
         If there is no such configuration, the other options' columns are zero. So are those of options that follow all

@@ -203,8 +203,9 @@ def follow_up_table(conclusion: ScreeningConclusion) -> Table | None:
         return None
     notes = [
         "A flip is two runs of a configuration drawn at random that differ in this option alone. "
-        "Claimed: what the design's rows show. Interval: of the average effect over all configurations, by the flips "
-        "and by what the design's model expects in theirs.",
+        "Claimed: what the design's rows show. Interval: of the mean change over all valid configurations "
+        "that stay valid with both settings, each counted once, by the flips and by what the design's model expects in "
+        "theirs.",
     ]
     if any(each.verdict is FlipVerdict.REFUTED for each in found):
         notes.append("Refuted: flips do not show the effect and contradict the claim. It counts as not shown.")

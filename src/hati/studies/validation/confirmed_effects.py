@@ -94,7 +94,6 @@ def _explained(fit: ModelFit, columns: FloatArray, term: Term) -> tuple[float, i
 
 
 _ALIKE = 2.0
-_TWO_LEVEL = 2
 
 
 class Doubt(Enum):
@@ -221,18 +220,9 @@ def confirmed_effects(
         *runs.confounded({term: terms.columns[term] for term in reported}),
         *new.confounded({term: terms.columns[term][len(before) :] for term in claimed}),
     }
-    found = [replace(effect, ends=_ends(fit, effect.term)) for effect in found]
+    found = [replace(effect, ends=fit.ends(effect.term[0])) if len(effect.term) == 1 else effect for effect in found]
     found = [effect.by_drift() if effect.term in confounded else effect for effect in found]
     return tuple(sorted(found, key=lambda effect: -abs(effect.contrast.estimate)))
-
-
-def _ends(fit: ModelFit, term: Term) -> tuple[int, int] | None:
-    """The first and the second setting of an option; of several those with the lowest and the highest mean."""
-    if len(term) > 1:
-        return None
-    means = fit.settings(term[0])
-    ordered = sorted(means, key=lambda place: means[place].estimate) if len(means) > _TWO_LEVEL else sorted(means)
-    return (ordered[0], ordered[-1]) if len(ordered) > 1 else None
 
 
 def _claim(
