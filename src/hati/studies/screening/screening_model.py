@@ -255,7 +255,8 @@ def conditional_effects(shown: ShownEffects) -> tuple[ConditionalEffect, ...]:
     """The effects of shown options at the settings of others that they may depend on, the default's settings first.
 
     They are estimated by least squares on the terms that estimate the effects and on the interaction in question: the
-    mean of an effect over the settings of an option that it depends on is then the effect itself.
+    mean of an effect over the settings of an option that it depends on is then the effect itself, unless constraints
+    make some of these settings rarer.
 
     The interaction is the found one with the largest effect, or one of three options that contains it; else the one, if
     not excluded, with the most important option. Effects that the runs cannot estimate are left out.
