@@ -75,5 +75,5 @@ def test_what_three_settings_do_together_is_named_and_hides_nothing(hati_here: H
     assert [each["relative"] for each in jit] == pytest.approx([0.0, 0.0, 0.0, -0.98], abs=0.02)
     validated = hati_here("validate", ".", "--budget", "12", "--order", "2")
     assert validated.status == 0, validated.err
-    assert "confirmed      jit:large:parallel has a relevant effect" in validated.out
+    assert "confirmed      jit x large x parallel has a relevant effect" in validated.out
     assert "up to order 2, no effects are active but the important ones" in " ".join(validated.out.split())
