@@ -14,6 +14,7 @@ from hati.studies.screening import (
     AnyChoice,
     AnyScreening,
     FractionRequest,
+    ModelChoice,
     asked_fraction,
     choose_design,
     choose_followed,
@@ -76,11 +77,12 @@ def test_the_runs_are_those_of_a_random_order(name: str) -> None:
 
 def test_a_stored_design_without_orders_keeps_its_random_order() -> None:
     choice = choices()["optimal"]
+    assert isinstance(choice, ModelChoice)
     assert "orders" not in choice.to_json()
     assert "orders" not in choices()["full"].to_json()
     rows = levels([task.configuration for task in study(read_choice(choice.to_json()), 3).tasks], SIX)
     drawn = run_order(len(rows), 1, generator(3, "order"))
-    assert np.array_equal(rows, np.array(choice.rows)[drawn])  # type: ignore[union-attr]
+    assert np.array_equal(rows, np.array(choice.rows)[drawn])
 
 
 @pytest.mark.parametrize("name", ["optimal", "full"])

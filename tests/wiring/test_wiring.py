@@ -121,11 +121,13 @@ def test_the_order_of_runs_is_chosen_among_several_and_that_of_earlier_versions_
     now = prepare_screening(place, REQUEST, fresh=False)
     place.store.change_choice(prepared.id, lambda _: json.dumps(fields))
     then = prepare_screening(place, REQUEST, fresh=False)
-    assert (now.choice.orders, then.choice.orders) == (100, 0)  # type: ignore[union-attr]
+    assert now.choice is not None
+    assert then.choice is not None
+    assert (now.choice.orders, then.choice.orders) == (100, 0)
     assert now.id == then.id
     assert now.study.tasks != then.study.tasks
     order = run_order(8, 2, generator(1, "order"))
-    assert [task.configuration for task in then.study.tasks] == [then.study.configurations[row] for row in order]  # type: ignore[union-attr]
+    assert [task.configuration for task in then.study.tasks] == [then.study.configurations[row] for row in order]
 
 
 def test_what_measured_nothing_is_tried_anew(project: Path) -> None:

@@ -107,7 +107,7 @@ def stratum_means(values: FloatArray, owners: Index, shares: FloatArray) -> tupl
     squares = np.bincount(owners, weights=rest * rest, minlength=len(shares))
     return tuple(
         MeanEstimate(float(mean), math.sqrt(square / (count - 1.0) / count), float(count - 1.0))
-        if count > _FEWEST_EQUAL and square > _TOLERANCE**2 * count * mean * mean
+        if count - 1.0 >= _FEWEST_EQUAL and square > _TOLERANCE**2 * count * mean * mean
         else MeanEstimate(float(mean), None, 0.0)
         for mean, count, square in zip(means.tolist(), counts.tolist(), squares.tolist(), strict=True)
     )
