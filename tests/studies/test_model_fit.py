@@ -9,7 +9,8 @@ from scipy import stats
 
 from hati.design import Levels, Model
 from hati.stats import ModelTerms, Term
-from hati.studies.screening.model import ModelFit, model_terms
+from hati.studies.screening.model import model_terms
+from hati.studies.screening.model_fit import ModelFit
 from hati.studies.screening.population import ValidPopulation
 
 SIZES = (2, 3, 2, 4)

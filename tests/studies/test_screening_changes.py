@@ -19,7 +19,8 @@ from hati.studies.screening.changes import BaseMean, EffectContrast, Readable
 from hati.studies.screening.conclusion import EffectScale, FlipVerdict, RelativeTo
 from hati.studies.screening.contrasts import analyse, effect_contrasts, judge
 from hati.studies.screening.follow_up import Claim, ExpectedFlips, expected_flips, judge_flips
-from hati.studies.screening.model import ModelFit, analyse_model, model_terms
+from hati.studies.screening.model import analyse_model, model_terms
+from hati.studies.screening.model_fit import ModelFit
 from hati.studies.screening.population import ValidPopulation
 from hati.studies.screening.reruns import Flip
 

@@ -15,7 +15,8 @@ from hati.design import INACTIVE, Levels, Model, levels
 from hati.space import Option, Space, enumerate_configurations, parse_formula
 from hati.studies.screening.changes import Readable
 from hati.studies.screening.conclusion import EffectScale
-from hati.studies.screening.model import ModelFit, model_terms
+from hati.studies.screening.model import model_terms
+from hati.studies.screening.model_fit import ModelFit
 from hati.studies.screening.population import ValidPopulation
 
 SWITCH = (False, True)

@@ -11,7 +11,7 @@ import pytest
 from hati.design import Model
 from hati.stats import ModelTerms, Term
 from hati.studies.screening.changes import EffectContrast
-from hati.studies.screening.model import ModelFit
+from hati.studies.screening.model_fit import ModelFit
 from hati.studies.screening.population import ValidPopulation
 from hati.studies.validation.confirmed_effects import NewRunsTest, agree, new_runs_tests
 from hati.studies.validation.screened import Runs, ScreenedSize

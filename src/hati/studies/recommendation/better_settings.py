@@ -20,7 +20,8 @@ from hati.formula import Comparator
 from hati.space import Space, narrowed
 from hati.space.constraint import Literal, Name, TermComparison
 from hati.stats import Index, ModelTerms, Term, cell_columns, forward_selection, t_quantile
-from hati.studies.screening.model import ModelFit, always_there, model_terms
+from hati.studies.screening.model import always_there, model_terms
+from hati.studies.screening.model_fit import ModelFit
 from hati.studies.screening.population import ValidPopulation
 from hati.studies.screening.runs import model_units
 

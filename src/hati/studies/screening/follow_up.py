@@ -21,7 +21,8 @@ from hati.stats import PERMUTATIONS, f_above, pure_error, t_quantile
 from hati.studies.schedule import nothing_measured
 from hati.studies.screening.changes import BaseMean, EffectContrast, Readable
 from hati.studies.screening.conclusion import EffectScale, FlipEvidence, FlipVerdict, ScreeningConclusion, SuspectRun
-from hati.studies.screening.model import ModelAnalysis, ModelEffect, ModelFit
+from hati.studies.screening.model import ModelAnalysis, ModelEffect
+from hati.studies.screening.model_fit import ModelFit
 from hati.studies.screening.planning.tasks import STAGE
 from hati.studies.screening.reruns import (
     RERUN_STAGE,

@@ -23,7 +23,8 @@ from hati.studies.screening.conclusion import (
     Effect,
     EffectScale,
 )
-from hati.studies.screening.model import ModelAnalysis, ModelFit, analyse_model, analyse_model_variance, model_terms
+from hati.studies.screening.model import ModelAnalysis, analyse_model, analyse_model_variance, model_terms
+from hati.studies.screening.model_fit import ModelFit
 from hati.studies.screening.population import Cell, ValidPopulation
 from hati.studies.screening.reruns import FLIP_STAGE, flip_stage, is_of_flip, run_key, suspected
 from hati.studies.screening.runs import MeasuredDesign, Units, choose_scale_of_model, model_units

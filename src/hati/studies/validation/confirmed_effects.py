@@ -15,7 +15,7 @@ from hati.stats import ModelTerms, Term, detectable_contrast, holm, step_down
 from hati.stats.distributions import f_above
 from hati.stats.terms import LEAST_LEFT, added_basis, spanned
 from hati.studies.screening.changes import EffectContrast
-from hati.studies.screening.model import ModelFit
+from hati.studies.screening.model_fit import ModelFit
 from hati.studies.screening.population import ValidPopulation
 from hati.studies.validation.conclusion import CONFOUNDED, Result
 from hati.studies.validation.screened import ALPHA, Runs, ScreenedSize

@@ -22,7 +22,7 @@ from hati.space import Space
 from hati.stats import ModelTerms, Term, holm
 from hati.stats.terms import spanned
 from hati.studies.screening.changes import EffectContrast
-from hati.studies.screening.model import ModelFit
+from hati.studies.screening.model_fit import ModelFit
 from hati.studies.screening.population import ValidPopulation
 from hati.studies.validation.conclusion import (
     CONFOUNDED,
