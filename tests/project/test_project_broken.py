@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hati.core import InputError
 from hati.project import parse_project, read_feature_model, read_project, skeleton
-from hati.project.spaces import LARGEST, decode
+from hati.project.text_files import LARGEST, decode
 
 
 def project(folder: Path, old: str = "", new: str = "") -> Path:

@@ -363,7 +363,7 @@ def design(
     if read is not None:
         if plackett_burman or any(choice is not None for choice in (path, factors, generators, runs, resolution)):
             raise InputError("--read is a design already", fix="leave the size and the factors out")
-        from hati.wiring.screening.campaign import read_design
+        from hati.wiring.screening.requested import read_design
 
         made = read_design(read)
     elif plackett_burman:

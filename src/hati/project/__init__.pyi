@@ -23,8 +23,8 @@ from .project import is_cluster as is_cluster
 from .project import known_engine as known_engine
 from .project import parse_project as parse_project
 from .project import read_project as read_project
+from .project_text import skeleton as skeleton
+from .project_text import write_project as write_project
 from .schema import SCHEMA_FILE as SCHEMA_FILE
 from .schema import json_schema as json_schema
 from .spaces import read_feature_model as read_feature_model
-from .spaces import skeleton as skeleton
-from .spaces import write_project as write_project

@@ -26,10 +26,11 @@ from hati.core import (
     Workload,
 )
 from hati.core.benchmark import CounterSource, names
+from hati.project.commands import check_template, read_command, read_commands, read_files
 from hati.project.document import TomlTable, Value
 from hati.project.metrics import duration, metric_places, positive_natural, positive_number, read_metrics, share
 from hati.project.schema import keys_of
-from hati.project.spaces import RESERVED, VARIABLE, check_template, read_command, read_commands, read_files
+from hati.project.spaces import RESERVED, VARIABLE
 from hati.space import Space
 
 _RUN = ("work", "port", "revision", "repetition")

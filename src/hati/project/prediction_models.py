@@ -38,7 +38,7 @@ from hati.prediction import (
 from hati.project.document import TomlTable, Value, parse_document
 from hati.project.metrics import number
 from hati.project.schema import Described, Fragment
-from hati.project.spaces import read_text
+from hati.project.text_files import read_text
 
 MODEL_SCHEMA_FILE: Final = "hati-model.schema.json"
 

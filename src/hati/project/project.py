@@ -27,9 +27,9 @@ from hati.project.spaces import (
     read_machine_options,
     read_recommendable,
     read_space,
-    read_text,
     read_usage,
 )
+from hati.project.text_files import read_text
 from hati.space import Space, UsageDistribution
 from hati.space.constraint import mentioned
 

@@ -60,7 +60,8 @@ from hati.wiring.known.screenings import (
     working_space,
 )
 from hati.wiring.known.warm_up import warm_up_cuts, with_cuts
-from hati.wiring.screening.campaign import chosen_metric, prepare_screening
+from hati.wiring.screening.campaign import prepare_screening
+from hati.wiring.screening.requested import chosen_metric
 from hati.wiring.templates import parse_configuration
 from hati.wiring.workplace import Workplace
 

@@ -42,8 +42,8 @@ from hati.wiring.known.benchmarks import known_statistic
 from hati.wiring.known.named import selection_of
 from hati.wiring.known.screenings import coverage_of, important_options, known_variation
 from hati.wiring.known.warm_up import known_warm_up
-from hati.wiring.screening.campaign import chosen_metric
 from hati.wiring.screening.recommendation import stored_recommendation
+from hati.wiring.screening.requested import chosen_metric
 from hati.wiring.screening.stored import benchmark_of, conclude_stored, record_of, screening_key, stored_changes
 from hati.wiring.screening.validation import validation_of
 from hati.wiring.study_types import StudyReport, convert_request, study_type, with_load, with_machines

@@ -59,7 +59,7 @@ class BisectionType(StudyType[BisectionRequest, "Bisection", "BisectionConclusio
         from hati.core import Budget, Configuration
         from hati.studies.bisection import Bisection
         from hati.studies.comparison import MARGIN, Question, Statistic
-        from hati.wiring.screening.campaign import chosen_metric
+        from hati.wiring.screening.requested import chosen_metric
 
         name, _, settings = stored.parameters["benchmark"]
         alpha, statistic = stored.parameters["question"]

@@ -45,16 +45,10 @@ from hati.studies.screening.planning.tasks import STAGE
 from hati.wiring.campaigns import Prepared
 from hati.wiring.kinds.screening import ScreeningRequest
 from hati.wiring.known.named import study_named
-from hati.wiring.screening.campaign import (
-    ScreeningCampaign,
-    asked_metric,
-    chosen_metric,
-    continued_of,
-    prepare_screening,
-    with_budget,
-)
+from hati.wiring.screening.campaign import ScreeningCampaign, continued_of, prepare_screening, with_budget
 from hati.wiring.screening.concluding import keep_findings
 from hati.wiring.screening.promises import remedies
+from hati.wiring.screening.requested import chosen_metric, requested_metric
 from hati.wiring.table import BENCHMARK, table_benchmark
 from hati.wiring.templates import space_then, template_of
 from hati.wiring.workplace import Workplace
@@ -220,7 +214,7 @@ def prepare_recalibration(place: Workplace, request: ScreeningRequest, *, fresh:
         InputError: where nothing was screened before, or the request does not fit the project.
     """
     benchmark = place.project.benchmark(request.benchmark)
-    metric = asked_metric(place, benchmark, request.metric)
+    metric = requested_metric(place, benchmark, request.metric)
     record = last_screening(place, benchmark.name)
     if record is None:
         raise InputError(f"{benchmark.name} was never screened here", fix=f"leave --recalibrate out{of_tables(place)}")

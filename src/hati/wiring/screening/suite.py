@@ -16,7 +16,7 @@ from hati.studies.suite import SuiteConclusion, SuitePlan, SuiteStudy, suite_id
 from hati.wiring.campaigns import Campaign, all_failed, campaign_of
 from hati.wiring.kinds.suite import RANDOM, SuiteRequest
 from hati.wiring.known.screenings import important_options, working_space
-from hati.wiring.screening.campaign import chosen_metric
+from hati.wiring.screening.requested import chosen_metric
 from hati.wiring.screening.stored import of_tables
 from hati.wiring.table import TableRequest, table_workplace
 from hati.wiring.workplace import Workplace, mute
