@@ -10,11 +10,20 @@ import pytest
 import xmlschema
 from example_gates import GATES, NASTY
 from golden_texts import TEXTS
+from html_page import Page
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hati.document import Case, Column, Document, Folded, Table
-from hati.render import document_markdown, to_annotations, to_junit
+from hati.document import Case, Column, Document, Facts, Folded, Part, Prose, Table, table_rows
+from hati.document.document import columns_of
+from hati.render import (
+    document_html,
+    document_markdown,
+    table_markdown,
+    table_text,
+    to_annotations,
+    to_junit,
+)
 
 SCHEMA = xmlschema.XMLSchema(str(Path(__file__).with_name("junit.xsd")))
 OUTCOMES = ("failure", "error", "skipped", "note")
@@ -83,6 +92,53 @@ def test_comments_are_no_longer_than_github_takes() -> None:
     text = comment("m", "fine", Table("All", (Column("x"),), rows))
     assert len(text) < 65_536
     assert text.endswith("The rest is left out.\n\n</details>\n")
+
+
+def test_commands_are_code_and_no_other_words() -> None:
+    answer = "Fix `a_b_=*`: `hati screen --set a_b_=*`, or `hati runs --set '|'` or `hati runs --set '<details>'`."
+    text = document_markdown(Document("t", answer))
+    assert r"Fix \`a_b\_=\*\`: `hati screen --set a_b_=*`, or" in text
+    assert r"\`hati runs --set '\|'\`" in text
+    assert r"\`hati runs --set '&lt;details&gt;'\`" in text
+
+
+@pytest.mark.parametrize(
+    "command", ["hati screen --set a_b_=*", "hati screen --set 'a `b` = c'", "hati check --budget 5m"]
+)
+def test_a_page_sets_every_command_as_code(command: str) -> None:
+    said = f"Run `{command}` <b>again</b>, not `a`."
+    sections = (
+        Prose((said,)),
+        Facts("f", (("fact", said),)),
+        Table("table", (Column("cell"),), ((said,),), (said,)),
+        Part("part", said, ()),
+    )
+    page = Page(document_html(Document("t", said, (("fact", said),), sections, (said,), (said,))))
+    assert page.count("code") == page.words.count(command) == 9
+    assert f"Run {command} <b>again</b>, not `a`." in page.words
+    assert page.count("b") == 0
+
+
+def test_columns_without_values_are_not_shown() -> None:
+    columns = columns_of("option | > predicted (%) | > measured (%) | note")
+    table = Table("Gains", columns, (("a", None, 1.5, ""), ("b", None, None, "")))
+    assert table_text(table).split() == ["Gains", "measured", "option", "(%)", "-" * 16, "a", "1.5", "b"]
+    assert "| option | measured (%) |\n| --- | ---: |\n| a | 1.5 |\n| b |  |" in table_markdown(table)
+    page = Page(document_html(Document("t", "", sections=(table,))))
+    assert (page.count("th"), page.count("td")) == (2, 4)
+    assert table_rows(table)[0] == {
+        "option": "a",
+        "predicted": None,
+        "predicted unit": "%",
+        "measured": 1.5,
+        "measured unit": "%",
+        "note": "",
+    }
+
+
+def test_a_table_without_any_value_keeps_its_columns() -> None:
+    table = Table("Gains", columns_of("option | note"), ((None, ""),))
+    assert table.shown is table
 
 
 def test_json_is_json() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from hati.core import Metric, Observations, Sample, SampledRun, replace
+from hati.render import table_text
 from hati.studies.comparison import (
     AUTO,
     MEAN,
@@ -22,6 +23,7 @@ from hati.studies.comparison import (
     with_estimates_within_process,
     with_verdicts_within_process,
 )
+from hati.studies.comparison.document import comparison_table
 
 QUESTION = Question()
 TIME = Metric("time", "s")
@@ -52,6 +54,23 @@ def test_an_estimate_has_an_interval_and_no_verdict() -> None:
     assert (row.within_process.observations, row.within_process.batches) == ((10, 10), (10, 10))
     assert not row.has_verdict
     assert row.one_run_each
+
+
+def test_a_p_value_is_neither_shown_nor_explained_where_there_is_none() -> None:
+    one, several = SamplePair(sample("b", noisy(1, 1.0)), sample("b", noisy(2, 1.2))), several_runs()
+    alone = table_text(comparison_table(estimated(one)))
+    assert "no verdict and no p." in " ".join(alone.split())
+    assert " p " not in alone.partition("---")[0]
+    assert " p: of no change" not in " ".join(alone.split())
+    both = table_text(comparison_table(estimated(one, several)))
+    assert " p " in both.partition("---")[0]
+    for text in ("no verdict and no p.", " p: of no change"):
+        assert text in " ".join(both.split())
+
+
+def several_runs() -> SamplePair:
+    before, after = (sample("c", *(noisy(10 * side + run, 1.0 + 0.2 * side) for run in range(5))) for side in range(2))
+    return SamplePair(before, after)
 
 
 @pytest.mark.parametrize("statistic", ["median", "q0.99"])

@@ -375,11 +375,18 @@ def test_the_share_of_a_dominating_option_is_that_of_the_table(whole: ScreeningC
     found = replace(whole, effects=(effect, other), dominating=DominatingOption("synchronous", 0.957, "FULL", ()))
     assert (dominating_sentence(found) or "").startswith("synchronous explains 95.9 % of the variance, and ")
     joined = dominating_sentence(replace(found, effects=(effect, other, both)))
-    assert (joined or "").startswith("synchronous and its interactions explain 98.9 % of the variance, and ")
+    assert (joined or "").startswith(
+        "synchronous and its interactions explain 98.9 % of the variance (the sum of their shares in the table), and "
+    )
     less = dominating_sentence(replace(found, effects=(replace(effect, share=0.5),)))
     assert (less or "").startswith(
-        "A model of synchronous alone explains 95.7 % of the variance (of which its share in the table, 50.0 %, is "
-        "what no other option explains as well), and the effects in the table are averages"
+        "A model of synchronous alone explains 95.7 % of the variance (its share in the table, 50.0 %, leaves out "
+        "what other options explain as well), and the effects in the table are averages"
+    )
+    sum_of_less = dominating_sentence(replace(found, effects=(replace(effect, share=0.5), both)))
+    assert (sum_of_less or "").startswith(
+        "A model of synchronous and its interactions alone explains 95.7 % of the variance (their shares in the table, "
+        "53.0 % together, leave out what other options explain as well), and"
     )
 
 

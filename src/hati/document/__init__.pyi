@@ -1,3 +1,5 @@
+from .commands import COMMAND as COMMAND
+from .commands import with_commands as with_commands
 from .document import Align as Align
 from .document import Aside as Aside
 from .document import Brief as Brief

@@ -81,6 +81,15 @@ class Table(Struct, frozen=True):
             return self
         return replace(self, rows=self.rows[:most], notes=(f"... and {left:,} more; {others}", *self.notes))
 
+    @property
+    def shown(self) -> Table:
+        """The table for people: without the columns in which no row has a value."""
+        filled = [i for i in range(len(self.columns)) if any(cell_text(row[i]) for row in self.rows)]
+        if not filled or len(filled) == len(self.columns):
+            return self
+        rows = tuple(tuple(row[i] for i in filled) for row in self.rows)
+        return replace(self, columns=tuple(self.columns[i] for i in filled), rows=rows)
+
 
 def cell_text(cell: Cell) -> str:
     """The text of a cell: ``true`` and ``false``, numbers with thousands separators, empty for None."""

@@ -29,7 +29,17 @@ from msgspec import Struct
 
 from hati.core import NotInstalledError
 from hati.core.wording import visible
-from hati.document import Align, Aside, Chart, ChartKind, Document, Part, Section, cell_text
+from hati.document import (
+    Align,
+    Aside,
+    Chart,
+    ChartKind,
+    Document,
+    Part,
+    Section,
+    cell_text,
+    with_commands,
+)
 from hati.whole_files import replace_file
 
 if TYPE_CHECKING:
@@ -341,10 +351,19 @@ def _environment() -> jinja2.Environment:
         finalize=_shown,
     )
     environment.filters["cell_text"] = cell_text
+    environment.filters["with_commands"] = _with_commands
     environment.tests["right"] = lambda column: column.align is Align.RIGHT
     environment.filters["kind"] = lambda section: type(section).__name__
     environment.filters["named"] = lambda name: f"{name[:1].upper()}{name[1:]}"
     return environment
+
+
+def _with_commands(text: str) -> str:
+    """The text with its commands as code, for the content of an element."""
+    import markupsafe
+
+    escape = markupsafe.escape
+    return _markup(with_commands(visible(text), escape, lambda command: f"<code>{escape(command)}</code>"))
 
 
 def _shown(value: object) -> object:

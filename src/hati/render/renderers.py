@@ -12,7 +12,20 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from xml.etree import ElementTree as ET
 
 from hati.core import InputError
-from hati.document import Align, Brief, Case, Document, Facts, Folded, Part, Prose, Section, Table, cell_text
+from hati.document import (
+    Align,
+    Brief,
+    Case,
+    Document,
+    Facts,
+    Folded,
+    Part,
+    Prose,
+    Section,
+    Table,
+    cell_text,
+    with_commands,
+)
 from hati.packages import added, callable_only, called, load_added
 from hati.render.terminal import document_text
 
@@ -101,12 +114,22 @@ def _untitled(table: Table) -> str:
 
 
 def escaped(text: str) -> str:
-    """The text on one line, with Markdown and HTML markup escaped."""
+    """The text on one line, with Markdown and HTML markup escaped, and commands as code."""
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    return _SPECIAL.sub(r"\\\1", html.escape(line, quote=False))
+    return with_commands(line, _plain, _code)
+
+
+def _plain(text: str) -> str:
+    return _SPECIAL.sub(r"\\\1", html.escape(text, quote=False))
+
+
+def _code(command: str) -> str:
+    """The command as a code span; as text if it has what ends a code span or a cell, or begins an element."""
+    return _plain(f"`{command}`") if set("`|<") & set(command) else f"`{command}`"
 
 
 def _rows(table: Table) -> list[str]:
+    table = table.shown
     rule = ["---:" if column.align is Align.RIGHT else "---" for column in table.columns]
     return [
         _table_row([escaped(column.heading) for column in table.columns]),

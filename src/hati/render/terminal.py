@@ -15,7 +15,20 @@ from rich.console import Console
 from rich.text import Text
 
 from hati.core.wording import visible
-from hati.document import Align, Column, Document, Fact, Facts, Folded, Part, Prose, Section, Table, cell_text
+from hati.document import (
+    COMMAND,
+    Align,
+    Column,
+    Document,
+    Fact,
+    Facts,
+    Folded,
+    Part,
+    Prose,
+    Section,
+    Table,
+    cell_text,
+)
 from hati.studies.screening.words import ALIASED, IMPORTANT
 
 _ASCII = str.maketrans({"µ": "u", "×": "x", "−": "-", "…": "."})
@@ -24,8 +37,7 @@ _GAP = 2
 _LONGEST_CELL = 300
 _LONGEST_WORDS = (34, 30)
 """The most that a word adds to the width of its column: if there is room, a study's key; else less."""
-_COMMAND = r"""`(hati (?:'[^']*'|"[^"]*"|[^`'"])*)`"""
-_WORD = re.compile(rf"\s*(?:[^\s`]*{_COMMAND}\S*|\S+)\s*|\s+")
+_WORD = re.compile(rf"\s*(?:[^\s`]*{COMMAND}\S*|\S+)\s*|\s+")
 _INDENT = "  "
 _STOPS = ".,;: "
 
@@ -139,6 +151,7 @@ def _table(table: Table, console: Console) -> Lines:
 
     Columns that do not fit beside each other are below each other, in blocks that each begin with the rows' names.
     """
+    table = table.shown
     lines = _prose(table.title, console, "bold")
     width, rule = console.width, "─" if console.is_terminal and _is_unicode(console) else "-"
     if table.rows and table.columns:

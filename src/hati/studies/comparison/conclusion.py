@@ -451,8 +451,8 @@ def within_process_notes(rows: Sequence[Comparison]) -> list[str]:
     rest = (
         "the verdict holds for these two, and others may differ by more."
         if decides
-        else "there is no verdict. Name several files a side, or earlier ones by --history; --within-process decides "
-        "for these two processes only."
+        else "there is no verdict and no p. Name several files a side, or earlier ones by --history; --within-process "
+        "decides for these two processes only."
     )
     return [
         f"{_LABEL[0].upper()}{_LABEL[1:]}: each side is one process. The interval is that of their observations, in "

@@ -394,8 +394,7 @@ def _notes(found: Comparisons) -> tuple[str, ...]:
         f"Each run counts as {statistics_text(found)}; {_interval_note(found)}; "
         f"n: the runs of each sample, of those that would decide {WITH_POWER}.",
         f"Slower or faster: the change is significant at {percent(found.alpha)} over all comparisons (false discovery "
-        f"rate) and not shown to be within {percent(found.margin)}. Same: it is shown to be "
-        "within. p: of no change, corrected for all comparisons (Benjamini-Hochberg, adaptive).",
+        f"rate) and not shown to be within {percent(found.margin)}. Same: it is shown to be within.{_p_note(found)}",
     ]
     if any(map(_of_geometric_means, found.rows)):
         notes.append("Before and after: arithmetic means over runs. Change: the ratio of their geometric means.")
@@ -419,6 +418,13 @@ def _notes(found: Comparisons) -> tuple[str, ...]:
         notes.append(f"A change of {percent(middle)}{others} would have been found with 80 % power.")
     notes += _cluster_notes(found)
     return tuple(notes)
+
+
+def _p_note(found: Comparisons) -> str:
+    """The meaning of p; empty if no row has one."""
+    if all(row.change.q_value is None for row in found.rows):
+        return ""
+    return " p: of no change, corrected for all comparisons (Benjamini-Hochberg, adaptive)."
 
 
 def _of_geometric_means(row: Comparison) -> bool:

@@ -30,20 +30,20 @@ def conditional_table(conclusion: ScreeningConclusion) -> Table | None:
     if any(effect.option in several for effect in found):
         notes.append("Of options with more settings, these are the ones with the lowest and the highest mean there.")
     if any(effect.found for effect in found):
-        notes.append("Depends: the interaction was found.")
+        notes.append("Found: the effect depends on the other option, by an important interaction.")
     if not all(effect.found for effect in found):
-        notes.append("May depend: the runs do not exclude that the effect differs by half between settings.")
+        notes.append("Not excluded: by these runs, the effect may differ by half between settings.")
     notes += unbounded_note(effect.interval for effect in found)
     return Table(
         f"Effects on {conclusion.metric.name} at each setting of another option",
-        columns_of("effect of | at | > change (%) | > 95 % interval (%) | on it"),
+        columns_of("effect of | at | > change (%) | > 95 % interval (%) | interaction"),
         tuple(
             (
                 f"{each.option}: {setting_text(each.before)} -> {setting_text(each.after)}",
                 str(each.at),
                 Shown(change_number(each.relative), 100 * each.relative),
                 interval_cell(each.interval),
-                "depends" if each.found else "may depend",
+                "found" if each.found else "not excluded",
             )
             for each in found
         ),
@@ -125,14 +125,21 @@ def _explained(conclusion: ScreeningConclusion, found: DominatingOption) -> str:
     own = [effect for effect in conclusion.effects if effect.shown and found.name in effect.options]
     share = sum(effect.share for effect in own)
     alone, shares = (f"{fixed(100 * min(1.0, each), 1)} %" for each in (found.share, share))
-    together = f"{found.name} and its interactions" if len(own) > 1 else found.name
-    verb = "explain" if len(own) > 1 else "explains"
+    several = len(own) > 1
+    together = f"{found.name} and its interactions" if several else found.name
     if share < DOMINATING:
-        return (
-            f"A model of {together} alone explains {alone} of the variance (of which its share in the table, {shares}, "
-            "is what no other option explains as well)"
+        listed_as = (
+            f"their shares in the table, {shares} together, leave"
+            if several
+            else f"its share in the table, {shares}, leaves"
         )
-    return f"{together} {verb} {shares} of the variance"
+        return (
+            f"A model of {together} alone explains {alone} of the variance ({listed_as} out what other options explain "
+            "as well)"
+        )
+    if several:
+        return f"{together} explain {shares} of the variance (the sum of their shares in the table)"
+    return f"{together} explains {shares} of the variance"
 
 
 def _constraints(conclusion: ScreeningConclusion) -> list[str]:
