@@ -15,7 +15,7 @@ import pytest
 
 from hati.core import Batch, Benchmark, Job, Metric, Outcome, Reader, ReaderKind, Task
 from hati.engine import LocalEngine, Worker, WorkersEngine
-from hati.engine.placement import Placement
+from hati.engine.engines import Placement
 from hati.steering import Client
 from hati.store import BatchState, EntryKind, Ledger, open_store
 from hati.subject import machine

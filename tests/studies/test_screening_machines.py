@@ -14,8 +14,7 @@ from hati.core import Evidence, FloatArray, Plan, Run, StudyId, Task, generator,
 from hati.space import Option, Space
 from hati.studies.screening import AnyScreening, FractionRequest, ModelScreening, asked_fraction, choose_followed
 from hati.studies.screening import screening as screening_of
-from hati.studies.screening.planning.set_aside import of_pool
-from hati.studies.screening.planning.tasks import machine_share
+from hati.studies.screening.planning.tasks import machine_share, of_pool
 from hati.studies.screening.reruns import is_flip
 from hati.studies.screening.words import answer
 from hati.testing import FakeEngine, MemoryStore

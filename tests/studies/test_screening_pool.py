@@ -12,8 +12,7 @@ from hati.campaign import campaign
 from hati.core import Budget, Evidence, Run, StudyId, Task, generator
 from hati.studies.screening import Isolation, ModelChoice, ModelScreening, choose_followed, is_flip, read_choice
 from hati.studies.screening.planning.pilot import UntilFailure
-from hati.studies.screening.planning.set_aside import of_pool
-from hati.studies.screening.planning.tasks import STAGE, machine_share
+from hati.studies.screening.planning.tasks import STAGE, machine_share, of_pool
 from hati.testing import FakeEngine, MemoryStore
 
 SPACE, RUNS, LOOK = space(10), 96, 16

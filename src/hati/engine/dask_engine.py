@@ -21,7 +21,7 @@ from hati.engine.dask_worker import (
     run_next_batch,
     security_of,
 )
-from hati.engine.placement import ANYWHERE, Placement
+from hati.engine.engines import ANYWHERE, Placement
 from hati.engine.workers import WorkersEngine
 from hati.project import ClusterAddress
 from hati.steering import Requirements

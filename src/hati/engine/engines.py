@@ -1,4 +1,4 @@
-"""The engines by name, and what each is made from; packages add others by entry points."""
+"""The engines by name, and what each is made from: among it, where batches may run; packages add others."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from hati.core import Benchmark, Engine, InputError, Job, Machine
+from hati.core import Batch, Benchmark, Engine, InputError, Job, Machine, MachineOption, setting_text
 from hati.engine.local import LocalEngine, say_nothing
-from hati.engine.placement import ANYWHERE, Placement
 from hati.packages import callable_only, called, load_added
 from hati.project import LOCAL, VOLUNTEERS, WORKERS, ClusterAddress, is_cluster
+from hati.steering import CLASS
 from hati.subject import Trees
 
 if TYPE_CHECKING:
@@ -26,6 +26,33 @@ if TYPE_CHECKING:
 
 GROUP = "hati.engines"
 """The group of entry points of other packages."""
+
+
+class Placement(Struct, frozen=True):
+    """What batches need of machines, in addition to the subject's files.
+
+    ``options`` are those whose settings a machine has to have. Repetition k of a configuration is run on the class k,
+    modulo their number, of the ``classes``, and on any where there are none.
+    """
+
+    options: tuple[MachineOption, ...] = ()
+    classes: tuple[str, ...] = ()
+
+    def attributes(self, batch: Batch[Job]) -> tuple[tuple[str, str], ...]:
+        """The attributes of a machine that can run all jobs of a batch, by name; its class is that of the first."""
+        configurations = [job.task.configuration for job in batch.members]
+        needed = {
+            (each.attribute, setting_text(configuration[each.option]))
+            for each in self.options
+            for configuration in configurations
+            if each.option in configuration
+        }
+        if self.classes:
+            needed.add((CLASS, self.classes[batch.members[0].task.repetition % len(self.classes)]))
+        return tuple(sorted(needed))
+
+
+ANYWHERE = Placement()
 
 
 class EngineSetup(Struct, frozen=True):

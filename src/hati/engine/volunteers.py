@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable
 
 from hati.core import Batch, Benchmark, InputError, Job, MeasurementError, replace
 from hati.core.wording import listed
-from hati.engine.placement import ANYWHERE, Placement
+from hati.engine.engines import ANYWHERE, Placement
 from hati.engine.workers import Released, WorkersEngine, counted_attempts
 from hati.steering import ANYTHING, Client, ClientKind, Requirements
 from hati.store import DISAGREE, BatchState, Ledger, Volunteers

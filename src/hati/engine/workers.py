@@ -13,7 +13,7 @@ from typing import Self
 
 from hati.core import Batch, BatchOrder, Job, MeasurementError, Outcome, Run, Task, replace
 from hati.core.wording import listed
-from hati.engine.placement import ANYWHERE, Placement
+from hati.engine.engines import ANYWHERE, Placement
 from hati.steering import ANYTHING, Client, Requirements, obstacle
 from hati.store import Attempt, BatchState, Ledger, run_of
 

@@ -35,7 +35,7 @@ from hati.subject import (
 )
 
 if TYPE_CHECKING:
-    from hati.engine.placement import Placement
+    from hati.engine.engines import Placement
     from hati.space import Space
     from hati.steering import Requirements
     from hati.subject.table import MeasuredTable
@@ -106,7 +106,7 @@ class Workplace(Struct, frozen=True):
     @property
     def _placement(self) -> Placement:
         """What batches need of machines."""
-        from hati.engine.placement import Placement
+        from hati.engine.engines import Placement
 
         return Placement(self.project.machine_options, self.classes)
 

@@ -69,8 +69,8 @@ from .planning.models import precision as precision
 from .planning.pilot import Pilot as Pilot
 from .planning.pilot import PilotResult as PilotResult
 from .planning.pilot import affordable_runs as affordable_runs
-from .planning.set_aside import followed as followed
-from .planning.set_aside import with_reruns as with_reruns
+from .planning.tasks import followed as followed
+from .planning.tasks import with_reruns as with_reruns
 from .reruns import flipped as flipped
 from .reruns import is_flip as is_flip
 from .study import Screening as Screening

@@ -45,10 +45,8 @@ from hati.studies.screening.conclusion import (
     option_summaries,
 )
 from hati.studies.screening.follow_up import FollowedDesign, runs_aside
-from hati.studies.screening.planning.costs import RESERVE, run_cost
 from hati.studies.screening.planning.models import ModelChoice, choose_optimal, parameters_of
-from hati.studies.screening.planning.set_aside import drawable, followed, with_reruns
-from hati.studies.screening.planning.tasks import STAGE
+from hati.studies.screening.planning.tasks import RESERVE, STAGE, drawable, followed, run_cost, with_reruns
 from hati.studies.screening.runs import MeasuredDesign
 
 if TYPE_CHECKING:

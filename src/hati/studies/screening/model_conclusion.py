@@ -56,7 +56,8 @@ from hati.studies.screening.follow_up import (
 )
 from hati.studies.screening.model import ModelAnalysis, ModelEffect, model_terms
 from hati.studies.screening.planning.models import ModelChoice
-from hati.studies.screening.reruns import FRESH, Flip, Unsettled, is_flip, is_of_flip, repeated, unsettled
+from hati.studies.screening.planning.tasks import FRESH
+from hati.studies.screening.reruns import Flip, Unsettled, is_flip, is_of_flip, repeated, unsettled
 from hati.studies.screening.runs import MeasuredDesign
 from hati.studies.screening.screening_model import ScreeningModel
 from hati.studies.screening.spread import compare_machines, lack_of_fit, settings_of_machines

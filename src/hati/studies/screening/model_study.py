@@ -24,8 +24,7 @@ from hati.studies.screening.follow_up import FollowUp, with_flips
 from hati.studies.screening.model import ModelAnalysis
 from hati.studies.screening.model_conclusion import JudgedDesign, ModelFindings, ModelJudgement, follow_up_warnings
 from hati.studies.screening.planning.models import ModelChoice, parameters_of
-from hati.studies.screening.planning.set_aside import with_usable
-from hati.studies.screening.planning.tasks import STAGE, effect_columns, own_tasks, tasks_left
+from hati.studies.screening.planning.tasks import STAGE, effect_columns, own_tasks, tasks_left, with_usable
 from hati.studies.screening.reruns import RERUN_STAGE, design_reruns, is_flip
 from hati.studies.screening.runs import MeasuredDesign
 from hati.studies.screening.screening_model import ScreeningModel

@@ -30,8 +30,9 @@ from hati.core import (
     Task,
     replace,
 )
-from hati.stats import Index, ModelTerms, additive_blocks, most_suspect, pure_error, suspect_runs
+from hati.stats import Index, ModelTerms, additive_blocks, pure_error, suspect_runs
 from hati.studies.screening.conclusion import EffectScale, RobustFit, ScreeningConclusion, SuspectRun
+from hati.studies.screening.planning.tasks import FRESH
 from hati.studies.screening.planning.tasks import STAGE as DESIGN
 from hati.studies.screening.runs import MeasuredDesign, machines_of, measured
 from hati.studies.screening.warnings import Remedies
@@ -42,16 +43,9 @@ if TYPE_CHECKING:
 
 RERUN_STAGE = "again"
 """The stage of repetitions of a design's runs; for repetitions of another stage this word precedes its name."""
-FRESH = 2
-"""The number of fresh runs per suspect run: the median of three is near the two that agree."""
 
 RunKey = tuple[str, Configuration, int]
 """A run that may be repeated: its stage, its configuration and its repetition."""
-
-
-def runs_again(runs: int, spare: int) -> int:
-    """The number of spare runs used to repeat suspect ones among ``runs``; a whole number of pairs."""
-    return FRESH * min(most_suspect(runs), spare // FRESH)
 
 
 class Reruns(Struct, frozen=True):

@@ -64,8 +64,7 @@ from hati.studies.screening.planning.pilot import (
     usable_configurations,
     with_losses,
 )
-from hati.studies.screening.planning.set_aside import of_pool, with_usable
-from hati.studies.screening.planning.tasks import own_tasks, with_robust_order
+from hati.studies.screening.planning.tasks import of_pool, own_tasks, with_robust_order, with_usable
 from hati.studies.screening.promises import promise_in_deviations
 from hati.wiring.campaigns import PlannedCampaign, as_kept, campaign_of, estimate, keep, table_given
 from hati.wiring.kinds.screening import ScreeningRequest

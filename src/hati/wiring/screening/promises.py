@@ -39,10 +39,8 @@ from hati.studies.screening import (
     with_reruns,
 )
 from hati.studies.screening.follow_up import PAIRS
-from hati.studies.screening.planning.costs import RESERVE
 from hati.studies.screening.planning.pilot import LEFT, left_for_design
-from hati.studies.screening.planning.set_aside import with_look
-from hati.studies.screening.planning.tasks import STAGE
+from hati.studies.screening.planning.tasks import RESERVE, STAGE, with_look
 from hati.studies.screening.promises import (
     corrected_promise,
     least_promise,

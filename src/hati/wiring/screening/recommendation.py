@@ -28,8 +28,8 @@ from hati.studies.recommendation import (
     rules_of,
 )
 from hati.studies.screening import AnyScreening, ScreeningConclusion, isolated_of, read_choice
-from hati.studies.screening.planning.costs import RESERVE
 from hati.studies.screening.planning.pilot import with_losses
+from hati.studies.screening.planning.tasks import RESERVE
 from hati.studies.screening.runs import MeasuredDesign
 from hati.wiring.campaigns import Campaign, campaign_of, never
 from hati.wiring.kinds.screening import ScreeningRequest

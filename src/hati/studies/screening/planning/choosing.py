@@ -37,8 +37,7 @@ from hati.studies.screening.planning.models import (
     choose_optimal,
     expected_detectable,
 )
-from hati.studies.screening.planning.set_aside import drawable, followed, with_look, with_reruns
-from hati.studies.screening.planning.tasks import STAGE
+from hati.studies.screening.planning.tasks import STAGE, drawable, followed, with_look, with_reruns
 from hati.studies.screening.study import Screening
 from hati.studies.screening.warnings import OF_PROGRAMS, Remedies
 

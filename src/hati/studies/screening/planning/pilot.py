@@ -31,8 +31,7 @@ from hati.design import MOST_RUNS
 from hati.knowledge import Variation
 from hati.studies.schedule import failure_reasons, nothing_measured
 from hati.studies.screening import AnyScreening, Isolated, Isolation, Losses, ScreeningConclusion
-from hati.studies.screening.planning.costs import RESERVE, RunCost, run_cost
-from hati.studies.screening.planning.tasks import machine_share
+from hati.studies.screening.planning.tasks import RESERVE, RunCost, machine_share, run_cost
 from hati.studies.screening.runs import measured
 
 if TYPE_CHECKING:
