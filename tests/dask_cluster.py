@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -86,8 +86,7 @@ class Scheduler:
         self.authority = Authority(folder / "certificates")
         self.variables = self.authority.variables(*ROLES)
         self._folder = folder
-        self._port = free_port()
-        self.address = f"tls://{_HOST}:{self._port}"
+        self.address = ""
 
     def __enter__(self) -> Scheduler:
         self.start()
@@ -97,9 +96,11 @@ class Scheduler:
         self.kill()
 
     def start(self) -> None:
-        """Start it, and wait until it listens."""
+        """Start it, at a port that it chooses the first time, and wait until it listens."""
+        self._connection.unlink(missing_ok=True)
         command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--no-dashboard", "--protocol", "tls"]
-        command += ["--host", _HOST, "--port", str(self._port)]
+        command += ["--host", _HOST, "--port", self.address.rpartition(":")[2] or "0"]
+        command += ["--scheduler-file", str(self._connection)]
         with (self._folder / "scheduler.log").open("ab") as log:
             self._process = subprocess.Popen(
                 command, env={**os.environ, **self.variables}, stdout=log, stderr=log, cwd=self._folder
@@ -111,10 +112,18 @@ class Scheduler:
         self._process.kill()
         self._process.wait()
 
+    @property
+    def _connection(self) -> Path:
+        """The file in which it writes its address once it listens."""
+        return self._folder / "scheduler.json"
+
     def _listens(self) -> bool:
         assert self._process.poll() is None, (self._folder / "scheduler.log").read_text()
-        with socket.socket() as asking:
-            return asking.connect_ex((_HOST, self._port)) == 0
+        try:
+            self.address = json.loads(self._connection.read_text())["address"]
+        except (FileNotFoundError, json.JSONDecodeError):  # not there yet, or written in part
+            return False
+        return True
 
 
 class Processes:
@@ -175,13 +184,6 @@ class HatiWorkers:
     def end(self, process: subprocess.Popen[str]) -> int:
         """Ask one to end; its status."""
         return self._processes.end(process, signal.SIGTERM)
-
-
-def free_port() -> int:
-    """A port that nobody listens at."""
-    with socket.socket() as asking:
-        asking.bind((_HOST, 0))
-        return int(asking.getsockname()[1])
 
 
 @contextmanager

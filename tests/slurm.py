@@ -17,6 +17,8 @@ PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "scancel", "sinfo")
 NODES = ("node1", "node2")
 _PATH = f"{os.environ['PATH']}:/usr/sbin"
 _WAIT_SECONDS = 60
+_ATTEMPTS = 3
+_TAKEN = "Address already in use"
 
 CONFIGURATION = """
 ClusterName=tests
@@ -59,24 +61,18 @@ class Slurm:
         self.folder.chmod(0o755)
         self.variables = {"SLURM_CONF": str(self.folder / "slurm.conf")}
         self._started: list[subprocess.Popen[bytes]] = []
-        (self.folder / "state").mkdir()
-        self._write()
+        for name in ("state", *NODES):
+            (self.folder / name).mkdir()
         try:
             self._munge()
-            self._start("slurmctld", "-D", "-c")
-            for node in NODES:
-                (self.folder / node).mkdir()
-                self._start("slurmd", "-D", "-N", node)
-            self._await()
+            self._daemons()
         except BaseException:
             self.__exit__(None, None, None)
             raise
         return self
 
     def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
-        for process in reversed(self._started):
-            process.kill()
-            process.wait()
+        self._end(0)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def run(self, *words: str, **variables: str) -> str:
@@ -86,8 +82,32 @@ class Slurm:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
+    def _daemons(self) -> None:
+        """Start the daemons; at other ports where another process took one before they were bound."""
+        before = len(self._started)
+        for left in reversed(range(_ATTEMPTS)):
+            self._write()
+            try:
+                self._start("slurmctld", "-D", "-c")
+                for node in NODES:
+                    self._start("slurmd", "-D", "-N", node)
+                self._await()
+            except AssertionError as error:
+                if not left or _TAKEN not in str(error):
+                    raise
+                self._end(before)
+            else:
+                return
+
+    def _end(self, before: int) -> None:
+        """End the processes that were started after the first ones."""
+        for process in reversed(self._started[before:]):
+            process.kill()
+            process.wait()
+        del self._started[before:]
+
     def _write(self) -> None:
-        ports = free_ports(1 + len(NODES))
+        ports = unused_ports(1 + len(NODES))
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20 // 2
         host, address = socket.gethostname(), own_address()
         each = f"NodeHostname={host} NodeAddr={address} CPUs=1 RealMemory={memory // len(NODES)} State=UNKNOWN"
@@ -139,8 +159,8 @@ def own_address() -> str:
         return str(asking.getsockname()[0])
 
 
-def free_ports(number: int) -> list[int]:
-    """Ports that nobody listens at."""
+def unused_ports(number: int) -> list[int]:
+    """Ports that nobody listens at now: Slurm's configuration has them before its daemons are started."""
     asking = [socket.socket() for _ in range(number)]
     for each in asking:
         each.bind(("", 0))

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -64,10 +63,30 @@ def test_the_services_of_the_composition_exist() -> None:
     assert set(services["store"]["secrets"]) == set(found["secrets"])
 
 
-def free_port() -> int:
-    with socket.socket() as asking:
-        asking.bind(("127.0.0.1", 0))
-        return int(asking.getsockname()[1])
+_ATTEMPTS = 5
+
+
+def nginx(folder: Path, text: str) -> tuple[subprocess.Popen[bytes], int]:
+    """The running proxy of a configuration whose port is PORT, and the port; another one where it was taken meanwhile.
+
+    It writes the file of its process id once it listens.
+    """
+    for _ in range(_ATTEMPTS):
+        with socket.socket() as asking:
+            asking.bind(("127.0.0.1", 0))
+            port = int(asking.getsockname()[1])
+        file = folder / "nginx.conf"
+        file.write_text(text.replace("PORT", str(port)))
+        command = ["nginx", "-p", str(folder), "-e", "error.log", "-g", "daemon off;", "-c", str(file)]
+        proxy = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+        until = time.monotonic() + 30
+        while proxy.poll() is None and time.monotonic() < until:
+            if (folder / "nginx.pid").exists():
+                return proxy, port
+            time.sleep(0.05)
+        proxy.kill()
+        proxy.wait()
+    raise AssertionError((folder / "error.log").read_text())
 
 
 @pytest.fixture
@@ -80,38 +99,32 @@ def proxied(tmp_path: Path) -> Iterator[httpx.Client]:
         done = hati(*words)
         assert done.returncode == 0, done.stderr
     [pem, key] = certificate(tmp_path)
-    inner, outer = free_port(), free_port()
-    replaced = {
-        "/run/nginx.pid": str(tmp_path / "nginx.pid"),
-        "listen 443": f"listen 127.0.0.1:{outer}",
-        "/etc/hati/certificate.pem": str(pem),
-        "/etc/hati/certificate.key": str(key),
-        "127.0.0.1:8443": f"127.0.0.1:{inner}",
-    }
-    text = FILES["nginx.conf"]
-    for before, after in replaced.items():
-        assert before in text
-        text = text.replace(before, after)
-    (tmp_path / "nginx.conf").write_text(text)
     command = [sys.executable, "-m", "hati", "serve", str(tmp_path), "--volunteers", "--invitation", INVITATION]
-    server = subprocess.Popen([*command, "--port", str(inner)], stderr=subprocess.PIPE, text=True)
-    assert server.stderr is not None
-    assert f":{inner}" in server.stderr.readline()
-    front = ["nginx", "-p", str(tmp_path), "-e", "error.log", "-g", "daemon off;", "-c", str(tmp_path / "nginx.conf")]
-    proxy = subprocess.Popen(front, stderr=subprocess.DEVNULL)
-    trusted = ssl.create_default_context(cafile=str(pem))
+    server = subprocess.Popen([*command, "--port", "0"], stderr=subprocess.PIPE, text=True)
+    started = [server]
     try:
+        assert server.stderr is not None
+        said = server.stderr.readline()
+        inner = re.search(r":(\d+)", said)
+        assert inner, said
+        replaced = {
+            "/run/nginx.pid": str(tmp_path / "nginx.pid"),
+            "listen 443": "listen 127.0.0.1:PORT",
+            "/etc/hati/certificate.pem": str(pem),
+            "/etc/hati/certificate.key": str(key),
+            "127.0.0.1:8443": f"127.0.0.1:{inner[1]}",
+        }
+        text = FILES["nginx.conf"]
+        for before, after in replaced.items():
+            assert before in text
+            text = text.replace(before, after)
+        proxy, outer = nginx(tmp_path, text)
+        started.insert(0, proxy)
+        trusted = ssl.create_default_context(cafile=str(pem))
         with httpx.Client(base_url=f"https://127.0.0.1:{outer}", verify=trusted, trust_env=False, timeout=30) as http:
-            until = time.monotonic() + 30
-            while True:
-                with closing(socket.socket()) as asking:
-                    if asking.connect_ex(("127.0.0.1", outer)) == 0:
-                        break
-                assert time.monotonic() < until
-                time.sleep(0.05)
             yield http
     finally:
-        for process in (proxy, server):
+        for process in started:
             process.terminate()
             process.communicate(timeout=30)
 

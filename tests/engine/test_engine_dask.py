@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from dask_cluster import Authority, Processes, Scheduler, free_port, wait_for, with_variables
+from dask_cluster import Authority, Processes, Scheduler, wait_for, with_variables
 from hati.core import (
     Batch,
     Benchmark,
@@ -357,10 +358,12 @@ def test_a_scheduler_that_is_not_there_is_an_error(
     two: Cluster, shared: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("hati.engine.dask_engine._CONNECT_SECONDS", 1.0)
-    address = ClusterAddress.parse(f"tls://127.0.0.1:{free_port()}")
-    with (
-        with_variables(two.scheduler.variables),
-        DaskEngine(shared, (), print, address) as engine,
-        pytest.raises(MeasurementError, match=r"does not answer: (.*refused|Timed out)"),
-    ):
-        engine.hold("study")
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))  # bound and not listening: connections are refused, and nobody else gets the port
+        address = ClusterAddress.parse(f"tls://127.0.0.1:{silent.getsockname()[1]}")
+        with (
+            with_variables(two.scheduler.variables),
+            DaskEngine(shared, (), print, address) as engine,
+            pytest.raises(MeasurementError, match=r"does not answer: (.*refused|Timed out)"),
+        ):
+            engine.hold("study")
