@@ -21,7 +21,7 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import Configuration, FloatArray, InputError, replace
-from hati.core.wording import counted, span_text
+from hati.core.wording import runs_of_study, span_text
 from hati.harness import State, steadiness
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ class Provenance(Struct, frozen=True):
     """The source of an entry: a study's key, the number of its runs with a value, and when the last of them started.
 
     ``revision`` and ``machine`` are set where they differ from the present ones, else empty; so is ``space``, in words.
+    The study has ``made`` runs in all, of any purpose and outcome; 0 where these are ``runs``.
 
     Raises:
         InputError: for a time without a time zone.
@@ -52,6 +53,7 @@ class Provenance(Struct, frozen=True):
     revision: str = ""
     machine: str = ""
     space: str = ""
+    made: int = 0
 
     def __post_init__(self) -> None:
         if self.measured.tzinfo is None:
@@ -68,9 +70,9 @@ class Entry(Struct, Generic[T], frozen=True):
 
     @property
     def source(self) -> str:
-        """The study, its runs and its age, in words, and its revision, machine or space where it is another."""
+        """The study, all its runs and its age, in words, and its revision, machine or space where it is another."""
         origin = self.provenance
-        parts = [f"{origin.study}: {counted(origin.runs, 'run')}", age_text(self.age)]
+        parts = [runs_of_study(origin.study, origin.made or origin.runs), age_text(self.age)]
         parts += [f"at another revision ({origin.revision[:_SHORT]})"] if origin.revision else []
         parts += [f"on another machine ({origin.machine})"] if origin.machine else []
         parts += [f"over {origin.space}"] if origin.space else []

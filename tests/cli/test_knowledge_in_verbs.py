@@ -329,3 +329,18 @@ def test_a_screening_is_compared_with_the_revision_that_is_checked(made: Evolvin
     assert fresh.json["study"] != done.json["study"]
     assert "at another revision" in said_of(hati_here, *of_head)
     assert "at another revision" not in said_of(hati_here, "check", "--reference", "HEAD")
+
+
+def test_all_verbs_count_the_runs_of_a_screening_alike(fake_project: Path, hati_here: Hati) -> None:
+    screened = hati_here("screen", "--metric", "latency", "--budget", "48", "--format", "json").json
+    made = sum(screened["runs"]["all"].values())
+    assert made > screened["design"]["runs"]  # flips, too
+    count = f"{screened['study']}: {made} runs"
+    suite = hati_here("suite", "--metric", "latency", "--runs", "8")
+    validated = hati_here("validate", "--metric", "latency", "--budget", "8")
+    known = hati_here("report", "--metric", "latency")
+    listed = hati_here("studies", "--format", "json").json
+    for done in (suite, validated, known):
+        assert count in " ".join(done.out.split()), done.out
+    assert count in validated.err
+    assert made in {each.get("runs") for each in listed}

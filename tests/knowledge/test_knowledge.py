@@ -102,6 +102,8 @@ def test_a_source_says_runs_and_age() -> None:
     assert elsewhere.source == (
         "screening-1: 64 runs, 2 days ago, at another revision (abababababab), on another machine (0123456789ab)"
     )
+    with_flips = replace(found, provenance=replace(found.provenance, made=90))
+    assert with_flips.source == "screening-1: 90 runs, 2 days ago"
     ages = [age_text(timedelta(seconds=seconds)) for seconds in (0, 59, 60, 7_200, 86_400, -5)]
     assert ages == ["just now", "just now", "1 minute ago", "2 hours ago", "1 day ago", "just now"]
 

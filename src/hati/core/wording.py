@@ -21,6 +21,16 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def runs_of_study(study: str, made: int, analysed: int | None = None) -> str:
+    """A study's key with the number of all runs made for it, and of the values in its analysis if these are fewer.
+
+    >>> runs_of_study("screening-1", 334), runs_of_study("screening-1", 334, 329)
+    ('screening-1: 334 runs', 'screening-1: 334 runs, 329 values in the analysis')
+    """
+    fewer = "" if analysed is None or analysed == made else f", {counted(analysed, 'value')} in the analysis"
+    return f"{study}: {counted(made, 'run')}{fewer}"
+
+
 _SPANS = (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))
 
 

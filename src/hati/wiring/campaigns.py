@@ -61,19 +61,23 @@ def run_cost(place: Workplace, benchmark: Benchmark, now: datetime | None = None
     """
     runs: dict[str, list[Run]] = {}
     for run in place.store.runs(Selection(benchmark=benchmark.name)):
-        if run.outcome is Outcome.DONE:
-            runs.setdefault(run.task.study, []).append(run)
-    known = by_cost([_timed(place, study, own) for study, own in runs.items()])
+        runs.setdefault(run.task.study, []).append(run)
+    known = by_cost(list(filter(None, (_timed(place, study, own) for study, own in runs.items()))))
     if known is None:
         return None
     timed, reason = known
     return Entry(timed.median, timed.provenance, (now or datetime.now(UTC)) - timed.provenance.measured, reason)
 
 
-def _timed(place: Workplace, study: str, runs: list[Run]) -> TimedRuns:
-    last = max(runs, key=lambda run: run.started)
+def _timed(place: Workplace, study: str, runs: list[Run]) -> TimedRuns | None:
+    """The times of a study's successful runs; None without any."""
+    done = [run for run in runs if run.outcome is Outcome.DONE]
+    if not done:
+        return None
+    last = max(done, key=lambda run: run.started)
     machine = "" if last.machine in place.machine.fingerprints else last.machine
-    return TimedRuns(Provenance(study, len(runs), last.started, machine=machine), tuple(run.seconds for run in runs))
+    provenance = Provenance(study, len(done), last.started, machine=machine, made=len(runs))
+    return TimedRuns(provenance, tuple(run.seconds for run in done))
 
 
 def estimate(place: Workplace, benchmark: Benchmark, runs: int) -> Expected | None:

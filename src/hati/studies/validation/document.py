@@ -8,7 +8,7 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from hati.core.wording import counted, effect_name
+from hati.core.wording import counted, effect_name, runs_of_study
 from hati.document.document import Align, Column, Document, Facts, Prose, Shown, Table, change_number, fixed, percent
 from hati.document.publishing import Of, RunsJson, StudyJson
 from hati.studies.validation import (
@@ -35,7 +35,7 @@ def validation_facts(conclusion: ValidationConclusion) -> tuple[tuple[str, str],
     rounds = [f"{r.done} of {len(r.configurations)} runs for {counted(r.rivals, rivals)}" for r in conclusion.rounds]
     return (
         ("subject", f"{conclusion.subject} ({conclusion.revision}), benchmark {conclusion.benchmark}"),
-        ("screening", f"{conclusion.screening}, {conclusion.screening_runs} runs"),
+        ("screening", runs_of_study(conclusion.screening, conclusion.screening_made, conclusion.screening_runs)),
         ("validated", _asked(conclusion)),
         *_predicted(conclusion),
         ("runs", f"{conclusion.done} done, {conclusion.failed} failed, of at most {conclusion.budget}"),
@@ -92,9 +92,10 @@ class AssumptionJson(Struct, frozen=True):
 
 
 class ValidationRunsJson(RunsJson, frozen=True):
-    """Runs of the screening and of its validation."""
+    """Runs of the screening and of its validation: ``screening`` are analysed, of ``screening_made``."""
 
     screening: Annotated[int, Of("screening_runs")]
+    screening_made: int
     budget: int
 
 

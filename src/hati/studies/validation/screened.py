@@ -169,7 +169,8 @@ class Screened(Struct, frozen=True):
     ``aliases`` those that the design could not distinguish from each of them; ``relevant`` is the difference on the
     deciding scale that matters; ``typical`` the mean size of a value in the metric's unit; ``predicting`` the terms of
     its predictive model, if any. ``sizes`` are the reported sizes of the important effects, in their order; empty if it
-    reported none. Of ``planned`` runs ``failed`` failed, and ``unmade`` were not made.
+    reported none. Of ``planned`` runs ``failed`` failed, and ``unmade`` were not made. ``made`` are all runs of its
+    campaign, of any purpose; 0 where these are the ``runs``.
     """
 
     study: str
@@ -184,6 +185,7 @@ class Screened(Struct, frozen=True):
     planned: int = 0
     failed: int = 0
     unmade: int = 0
+    made: int = 0
 
     def __post_init__(self) -> None:
         if len(self.aliases) != len(self.important):

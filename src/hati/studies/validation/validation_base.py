@@ -318,6 +318,7 @@ class ValidationBase(Struct, frozen=True, dict=True):
             rounds=rounds,
             assumptions=assumptions,
             screening_runs=len(self.screened.runs),
+            screening_made=self.screened.made or len(self.screened.runs),
             budget=self.budget,
             done=done,
             failed=len(evidence.runs) - done,

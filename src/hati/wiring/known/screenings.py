@@ -28,6 +28,7 @@ from hati.core import (
     replace,
     setting_text,
 )
+from hati.core.wording import runs_of_study
 from hati.design.suite import Suite, screening_suite
 from hati.knowledge import (
     FEWEST_LEFT,
@@ -225,9 +226,9 @@ def _all_measured(
 def _measured(place: Workplace, record: StudyRecord, metric: Metric) -> MeasuredScreening | None:
     """A screening's design runs that have a value of the metric; None without any."""
     parameters = json.loads(record.id.parameters)
-    runs = place.store.evidence(record.id).stage(STAGE).runs
+    evidence = place.store.evidence(record.id)
     try:
-        values = [(run, value) for run in runs if (value := run.value(metric)) is not None]
+        values = [(run, value) for run in evidence.stage(STAGE).runs if (value := run.value(metric)) is not None]
         planned = read_choice(record.choice or "").runs
     except InputError:  # the metric had another dimension then, or the choice is not readable
         return None
@@ -240,6 +241,7 @@ def _measured(place: Workplace, record: StudyRecord, metric: Metric) -> Measured
             max(run.started for run, _ in values),
             _other(parameters["revision"], place.revision),
             "" if record.id.machine in place.measured_on.fingerprints else record.id.machine,
+            made=len(evidence.runs),
         ),
         definition=parameters["definition"],
         configurations=tuple(run.task.configuration for run, _ in values),
@@ -470,8 +472,7 @@ def _measured_suite(
             suite = screening_suite(space, *named, tuple(parameters.get("left_out", ())))
         except InputError:
             continue
-        runs = spans[record.id.key].runs
-        return suite, f"the suite of {record.id.key}: {runs:,} runs, {age_text(now - last)}"
+        return suite, f"the suite of {runs_of_study(record.id.key, spans[record.id.key].runs)}, {age_text(now - last)}"
     return None
 
 

@@ -263,6 +263,7 @@ def _screened(screening: AnyScreening, found: ScreeningConclusion, evidence: Evi
         planned=found.done + found.failed + unmade,
         failed=found.failed,
         unmade=unmade,
+        made=len(evidence.runs),
     )
 
 
