@@ -23,11 +23,11 @@ from .covering_arrays import Combinations as Combinations
 from .covering_arrays import CoveringArray as CoveringArray
 from .covering_arrays import coverage as coverage
 from .covering_arrays import covering_array as covering_array
+from .design_files import read_csv as read_csv
+from .design_files import read_json as read_json
+from .design_files import write_csv as write_csv
+from .design_files import write_level_csv as write_level_csv
 from .document import describe as describe
-from .document import read_csv as read_csv
-from .document import read_json as read_json
-from .document import write_csv as write_csv
-from .document import write_level_csv as write_level_csv
 from .exchanges import Replication as Replication
 from .fractions import CatalogueEntry as CatalogueEntry
 from .fractions import balanced_design as balanced_design
