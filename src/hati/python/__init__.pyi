@@ -1,12 +1,9 @@
 from .benchmark import CallKind as CallKind
 from .benchmark import Collector as Collector
 from .benchmark import Recording as Recording
-from .benchmark import StatedFunction as StatedFunction
-from .benchmark import has_statements as has_statements
 from .benchmark import names_of as names_of
 from .benchmark import of_any_interpreter as of_any_interpreter
 from .benchmark import python_benchmark as python_benchmark
-from .benchmark import read_statements as read_statements
 from .benchmark import recorder as recorder
 from .benchmark import unresolved as unresolved
 from .injected.controller import Once as Once
@@ -33,3 +30,6 @@ from .requirements import validate_installable as validate_installable
 from .sources import GeneratorError as GeneratorError
 from .sources import PythonGenerator as PythonGenerator
 from .sources import PythonMethod as PythonMethod
+from .statements import StatedFunction as StatedFunction
+from .statements import has_statements as has_statements
+from .statements import read_statements as read_statements
