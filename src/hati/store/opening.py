@@ -12,7 +12,8 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from hati.core import InputError
-from hati.store.databases import Database, Postgresql, Sqlite, explained
+from hati.store.databases import Database, Sqlite, explained
+from hati.store.postgresql import Postgresql
 from hati.store.schema import HEAD, complete_metadata
 from hati.store.sql import SqlStore
 
