@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hati.generate import TaskSet
 from hati.render import json_schema
-from hati.wiring.study_types import published_types
+from hati.wiring.published import published_types
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference" / "schemas"
 READ = {"hati-task-set-1": TaskSet}

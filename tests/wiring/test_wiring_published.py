@@ -7,7 +7,8 @@ from importlib import import_module
 from pathlib import Path
 
 import hati
-from hati.wiring.study_types import _PUBLISHING, format_of, published_types
+from hati.wiring.published import _PUBLISHING, published_types
+from hati.wiring.study_types import format_of
 
 
 def test_every_type_that_has_a_format_is_published() -> None:

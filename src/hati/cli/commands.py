@@ -36,7 +36,8 @@ from hati.cli.output import (
 from hati.cli.progress import announced_if_slow, make_watched, steps_progress
 from hati.core import ExitStatus, FlagField, HatiError, PositionalField, TableFields, requests
 from hati.core.metric import parse_duration
-from hati.wiring.study_types import AnyStudyType, GivenFlags, StudyReport, disturbed
+from hati.wiring.study_machines import disturbed
+from hati.wiring.study_types import AnyStudyType, GivenFlags, StudyReport
 
 if TYPE_CHECKING:
     from typer._click import Context

@@ -106,7 +106,7 @@ def studies(
     """List stored studies, in the order in which they were begun."""
     if schema is not None:
         from hati.render import json_schema
-        from hati.wiring.study_types import published_type
+        from hati.wiring.published import published_type
 
         write(json_schema(published_type(schema)), output)
         return

@@ -20,12 +20,12 @@ from hati.core.wording import suggestion
 from hati.document import Document, Table, table_rows
 from hati.render import document_html, document_text, to_plain
 from hati.wiring.stored_studies import report_of
+from hati.wiring.study_machines import disturbed
 from hati.wiring.study_types import (
     AnyStudyType,
     GivenFlags,
     StudyReport,
     convert_request,
-    disturbed,
     known_types,
     unseen,
 )

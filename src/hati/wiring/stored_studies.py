@@ -46,7 +46,8 @@ from hati.wiring.screening.recommendation import stored_recommendation
 from hati.wiring.screening.requested import chosen_metric
 from hati.wiring.screening.stored import benchmark_of, conclude_stored, record_of, screening_key, stored_changes
 from hati.wiring.screening.validation import validation_of
-from hati.wiring.study_types import StudyReport, convert_request, study_type, with_load, with_machines
+from hati.wiring.study_machines import with_load, with_machines
+from hati.wiring.study_types import StudyReport, convert_request, study_type
 from hati.wiring.workplace import Workplace, existing_store
 
 if TYPE_CHECKING:

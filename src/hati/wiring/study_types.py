@@ -7,27 +7,25 @@ reports from a store. Packages add kinds by an entry point of the group ``hati.s
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from importlib import import_module
-from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, final, get_type_hints
 
 from msgspec import Struct
 
-from hati.core import FlagField, InputError, Machine, MachineState, PositionalField, TableFields, convert, replace
-from hati.core.wording import counted, listed, suggestion
+from hati.core import FlagField, InputError, PositionalField, TableFields, convert, replace
 from hati.packages import added, load_entry
+from hati.wiring.study_machines import with_load, with_machines
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
     from hati.campaign import Observer
-    from hati.core import Evidence, Run, Study
-    from hati.document import Document, MachineStateJson, StudyMachineJson
-    from hati.store import Span
+    from hati.core import Evidence, Study
+    from hati.document import Document
     from hati.wiring.campaigns import Prepared
     from hati.wiring.stored_studies import StoredStudy
     from hati.wiring.workplace import Announce, Workplace
@@ -424,145 +422,3 @@ def verb_of(kind: str) -> str:
 
 _COMMANDS = {"recommendation": "screen --recommend"}
 """Kinds without a command of their own, and the commands that run them."""
-
-
-def with_machines(place: Workplace, report: StudyReport, study: str) -> StudyReport:
-    """The report of the study with a key, with its machines if its runs have more than one fingerprint."""
-    spans = place.store.machine_spans(study)
-    if len(spans) < 2:
-        return report
-    known = (machine for machine in place.store.machines() if _measured(machine, spans))
-    machines = sorted(known, key=lambda machine: spans[_measured(machine, spans)[0].fingerprint].first)
-    of = [f"{machine.name} ({_runs(machine, spans)})" for machine in machines]
-    facts = [("machines", listed(of))] if of[1:] else []
-    facts += [("changed machine", text) for machine in machines for text in changes(machine, spans)]
-    values = report.values
-
-    def with_them() -> Struct:
-        from hati.document import StudyJson
-
-        known = values()
-        return replace(known, measured_on=_json(machines, spans)) if isinstance(known, StudyJson) else known
-
-    document = replace(report.document, facts=(*report.document.facts, *facts))
-    return replace(report, document=document, values=with_them)
-
-
-_UNREAD: Mapping[str, Sequence[Run]] = {}
-
-
-def with_load(
-    place: Workplace, report: StudyReport, *studies: str, known: Mapping[str, Sequence[Run]] = _UNREAD
-) -> StudyReport:
-    """The report with a warning if other programs disturbed many runs of the studies with these keys.
-
-    ``known`` has the runs that were read before, by the keys of their studies.
-    """
-    if place.table is not None:
-        return report
-    from hati.harness.interference import load_warning_of
-    from hati.store import Selection
-
-    runs = (known.get(key) or place.store.runs(Selection(study=key)) for key in studies)
-    warning = load_warning_of(chain.from_iterable(runs))
-    if not warning:
-        return report
-    document = replace(report.document, warnings=(*report.document.warnings, warning))
-    return replace(report, document=document, unshown=(*report.unshown, warning))
-
-
-def disturbed(prepared: Prepared[Any, Any]) -> str:
-    """A line on what disturbs measurements that are still to be made; empty if nothing does, or if others measure."""
-    place = prepared.place
-    if place.table is not None or place.by_workers or prepared.finished:
-        return ""
-    from hati.wiring.probes.disturbances import unfit
-
-    return unfit(place.machine)
-
-
-def changes(machine: Machine, spans: Mapping[str, Span]) -> Iterator[str]:
-    """The changes between successive states in which a machine ran something: the property, and the day."""
-    for before, after in pairwise(_measured(machine, spans)):
-        for change in before.changes(after):
-            yield f"{machine.name}: {change} on {spans[after.fingerprint].first:%Y-%m-%d}"
-
-
-def _measured(machine: Machine, spans: Mapping[str, Span]) -> list[MachineState]:
-    """The states in which a machine ran something, each once, by the time of its first run."""
-    states = {state.fingerprint: state for state in machine.states if state.fingerprint in spans}
-    return sorted(states.values(), key=lambda state: spans[state.fingerprint].first)
-
-
-def _runs(machine: Machine, spans: Mapping[str, Span]) -> str:
-    """The number of runs of a machine under each fingerprint."""
-    return listed(f"{counted(spans[s.fingerprint].runs, 'run')} as {s.fingerprint}" for s in _measured(machine, spans))
-
-
-def _json(machines: Sequence[Machine], spans: Mapping[str, Span]) -> list[StudyMachineJson]:
-    from hati.document import MachineStateJson, StudyMachineJson
-
-    def state_json(state: MachineState) -> MachineStateJson:
-        span = spans[state.fingerprint]
-        return MachineStateJson(state.fingerprint, span.runs, span.first, dict(state.properties))
-
-    return [
-        StudyMachineJson(machine.id, machine.name, [state_json(state) for state in _measured(machine, spans)])
-        for machine in machines
-    ]
-
-
-_PUBLISHING = (
-    "design.document",
-    "document.publishing",
-    "document.document",
-    "gateway.messages",
-    "generate.observations",
-    "harness.document",
-    "prediction.document",
-    "space.document",
-    "steering.status",
-    "studies.assertion.two_machines",
-    "studies.assertion.tables",
-    "studies.dry_run",
-    "studies.audit.auditing",
-    "studies.bisection",
-    "studies.comparison.document",
-    "studies.effect_drift",
-    "studies.failure_search.document",
-    "studies.findings",
-    "studies.gate.document",
-    "studies.line_coverage",
-    "studies.measurement",
-    "studies.paired.document",
-    "studies.probe.document",
-    "studies.probe.planning",
-    "studies.regression.document",
-    "studies.replay.document",
-    "studies.screening.values",
-    "studies.suite.document",
-    "studies.validation.document",
-)
-"""The modules of Hati that define published types."""
-
-
-def published_types() -> dict[str, type[Struct]]:
-    """The types by their formats, such as ``hati-screen-1``."""
-    own = (each for module in _PUBLISHING for each in vars(import_module(f"hati.{module}")).values())
-    others = (kind.published for kind in other_types()[0])
-    return {format_: each for each in (*own, *others) if (format_ := format_of(each))}
-
-
-def published_type(name: str) -> type[Struct]:
-    """The type of the format or study with this name.
-
-    Raises:
-        InputError: where there is none.
-    """
-    formats = published_types()
-    studies = {format_.removeprefix("hati-").removesuffix("-1"): each for format_, each in formats.items()}
-    studies |= {kind.name: kind.published for kind in other_types()[0] if kind.published}
-    found = formats.get(name) or studies.get(name)
-    if found is None:
-        raise InputError(f"there is no format or study {name!r}", fix=suggestion(name, studies))
-    return found

@@ -166,7 +166,7 @@ def _audited(
 ) -> StudyReport:
     from hati.document import publish
     from hati.studies.audit import audit
-    from hati.studies.audit.auditing import AuditJson, audit_document
+    from hati.studies.audit.document import AuditJson, audit_document
     from hati.subject.samples import read_samples
     from hati.wiring.compared_files import of_metric
 
