@@ -1,7 +1,7 @@
 """``python -m benchmarks.gating``: false alarms, power and number of rounds of regression checks.
 
 Checks are simulated over eight strata of equal weight, with early stopping as in ``hati check``. In some noises the
-two runs of a pair differ by their order.
+two runs of a pair differ by their order. In a third table runs are forks of JMH benchmarks, drawn with replacement.
 """
 
 from __future__ import annotations
@@ -9,11 +9,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import product
 
 import numpy as np
 from scipy import stats
 
+from benchmarks.comparing import FILE, forks, half
 from benchmarks.markdown import table
 from benchmarks.parallel import spread
 from hati.campaign import measured
@@ -22,6 +24,7 @@ from hati.core import (
     Benchmark,
     Budget,
     Configuration,
+    FloatArray,
     Metric,
     Reader,
     ReaderKind,
@@ -30,6 +33,7 @@ from hati.core import (
     Run,
     Task,
 )
+from hati.stats import proportion
 from hati.studies.comparison import ChangeVerdict, Question
 from hati.studies.gate import Cell, Gate, gate_id, worst_verdict
 from hati.testing import FakeEngine, MemoryStore
@@ -115,11 +119,15 @@ class _Quick(MemoryStore):
         return True
 
 
+def check(cells: Sequence[Cell], alpha: float, seed: int) -> Gate:
+    """A check of at most 24 rounds."""
+    question, budget = Question(alpha=alpha), Budget(runs=ROUNDS * 2 * len(cells))
+    return Gate(gate_id(cells, OLD, NEW, question, seed, "m"), OLD, NEW, tuple(cells), question, budget)
+
+
 def simulated(case: Case, seed: int) -> tuple[Gate, FakeEngine]:
-    """A check of at most 24 rounds, and what runs its tasks."""
-    question = Question(alpha=case.alpha)
-    budget = Budget(runs=ROUNDS * 2 * len(STRATA))
-    gate = Gate(gate_id(STRATA, OLD, NEW, question, seed, "m"), OLD, NEW, STRATA, question, budget)
+    """A check over all strata, and what runs its tasks."""
+    gate = check(STRATA, case.alpha, seed)
     rng, noise = np.random.default_rng([seed, 77]), NOISES[case.noise]
     numbers = iter(range(sys.maxsize))
 
@@ -131,15 +139,55 @@ def simulated(case: Case, seed: int) -> tuple[Gate, FakeEngine]:
 
 
 def decided(about: tuple[Case, int]) -> Decided:
-    """The verdicts of the check of a case with a seed, without the intervals and forecasts of its report."""
-    gate, engine = simulated(*about)
+    """The verdicts of the check of a case with a seed."""
+    return judged(*simulated(*about))
+
+
+@dataclass(frozen=True)
+class ForkCase:
+    """Checks of configurations of which each has the forks of one JMH benchmark, and a change of one side."""
+
+    cells: int
+    ratio: float
+    alpha: float
+
+
+FORK_CASES = tuple(
+    ForkCase(cells, ratio, alpha)
+    for cells in (1, len(STRATA))
+    for ratio, alpha in ((1.0, ALPHA), (1.0, 0.05), (1.05, ALPHA), (1.1, ALPHA))
+)
+
+
+@cache
+def _held_out() -> tuple[FloatArray, ...]:
+    """The forks of each benchmark that no rule was tuned with, shape (forks, iterations)."""
+    return tuple(half(forks(), first=False).values())
+
+
+def of_forks(about: tuple[ForkCase, int]) -> Decided:
+    """The verdicts of a check whose runs at both revisions are drawn from the forks of one build."""
+    case, seed = about
+    cells, rng = STRATA[: case.cells], np.random.default_rng([seed, 78])
+    chosen = rng.choice(len(_held_out()), size=case.cells, replace=False)
+    known = {cell.configuration: _held_out()[place] for cell, place in zip(cells, chosen, strict=True)}
+
+    def measure(task: Task) -> dict[str, FloatArray]:
+        runs = known[task.configuration]
+        return {"time": (case.ratio if task.revision == NEW.id else 1.0) * runs[rng.integers(len(runs))]}
+
+    return judged(check(cells, case.alpha, seed), FakeEngine(measure))
+
+
+def judged(gate: Gate, engine: FakeEngine) -> Decided:
+    """The verdicts of a check, without the intervals and forecasts of its report."""
     evidence = measured(gate, engine, _Quick(), gate.budget)
     found = gate.judgement(evidence)
     verdicts = {group: found.verdict(group) for group in gate.groups}
     everywhere, in_strata = (
         [each for group, each in verdicts.items() if (group.stratum is None) is whole] for whole in (True, False)
     )
-    rounds = len(evidence.done) // (2 * len(STRATA))
+    rounds = len(evidence.done) // (2 * len(gate.cells))
     return Decided(worst_verdict(everywhere, in_strata), tuple(verdicts.values()), rounds)
 
 
@@ -151,7 +199,33 @@ def cases(noises: Sequence[str] = tuple(NOISES)) -> tuple[Case, ...]:
 
 def result(checks: int = CHECKS, noises: Sequence[str] = tuple(NOISES)) -> tuple[str, bool]:
     found = iter(spread(decided, product(cases(noises), range(1, checks + 1))))
-    return tables({case: [next(found) for _ in range(checks)] for case in cases(noises)})
+    text, met = tables({case: [next(found) for _ in range(checks)] for case in cases(noises)})
+    measured_text, kept = fork_table(checks)
+    return f"{text}\n{measured_text}", met and kept
+
+
+def fork_table(checks: int) -> tuple[str, bool]:
+    """The table of checks of real measurements as Markdown, and whether its goals are reached."""
+    if not FILE.is_file():
+        return "## Checks of forks\n\nSkipped: set HATI_DATA to the folder with the measured data sets.\n", True
+    found = iter(spread(of_forks, product(FORK_CASES, range(1, checks + 1))))
+    rows, met = [], list[bool]()
+    for case in FORK_CASES:
+        own = [next(found) for _ in range(checks)]
+        wrong = sum(each.alarmed if case.ratio == 1.0 else ChangeVerdict.FASTER in each.groups for each in own)
+        met.append(proportion(wrong, checks).interval[0] <= case.alpha)
+        slower, same = (sum(each.verdict is verdict for each in own) / checks for verdict in _SHOWN)
+        size = f"{case.ratio - 1.0:.0%}" if case.ratio > 1.0 else NONE.name
+        shown = (f"{wrong / checks:.1%}", f"{slower:.0%}", f"{same:.0%}", _rounds(own), "yes" if met[-1] else "NO")
+        rows.append((str(case.cells), size, f"{case.alpha:.0%}", *shown))
+    text = table(
+        "Checks of forks of JMH benchmarks",
+        ("configurations", "change", "alpha", "wrong", "slower", "same", "rounds", "met"),
+        rows,
+        f"{checks:,} checks a row, a benchmark for each configuration, of {len(_held_out())}; wrong: a change that is "
+        "not there, or the opposite one; met: no more than alpha, by the lower 95 % limit.",
+    )
+    return text, all(met)
 
 
 def tables(outcomes: Mapping[Case, Sequence[Decided]]) -> tuple[str, bool]:
@@ -180,14 +254,14 @@ def _alike(case: Case, found: Sequence[Decided], met: list[bool]) -> tuple[str, 
 
 
 def _changed(case: Case, found: Sequence[Decided], met: list[bool]) -> tuple[str, ...]:
-    slower, same = (
-        sum(each.verdict is verdict for each in found) / len(found)
-        for verdict in (ChangeVerdict.SLOWER, ChangeVerdict.SAME)
-    )
+    slower, same = (sum(each.verdict is verdict for each in found) / len(found) for verdict in _SHOWN)
     wanted = case.change.promised and case.noise == NORMAL
     met.append(not wanted or slower >= 0.9)
     held = "" if not wanted else "yes" if met[-1] else "NO"
     return case.change.name, case.noise, f"{slower:.0%}", f"{same:.0%}", _rounds(found), held
+
+
+_SHOWN = ChangeVerdict.SLOWER, ChangeVerdict.SAME
 
 
 def _rounds(found: Sequence[Decided]) -> str:

@@ -10,7 +10,8 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
-from benchmarks.gating import CHANGES, NOISES, NONE, NORMAL, Case, Change, decided, simulated
+from benchmarks.comparing import FILE
+from benchmarks.gating import CHANGES, NOISES, NONE, NORMAL, Case, Change, ForkCase, decided, of_forks, simulated
 from benchmarks.sequential import Kept, keeps
 
 from hati.campaign import campaign
@@ -39,6 +40,14 @@ def test_checks_of_what_did_not_change_alarm_no_more_often_than_they_say(alpha: 
 @pytest.mark.parametrize("noise", [name for name in NOISES if name != NORMAL])
 def test_neither_do_they_where_noise_is_of_other_kinds(noise: str) -> None:
     found = alarms(noise, 0.05, 0.15)
+    assert found.held, found
+
+
+@pytest.mark.acceptance
+@pytest.mark.skipif(not FILE.is_file(), reason="HATI_DATA names no folder with the measured data sets")
+@pytest.mark.parametrize("cells", [1, 8])
+def test_neither_do_they_on_forks_of_one_build(cells: int) -> None:
+    found = keeps((of_forks((ForkCase(cells, 1.0, 0.05), seed)).alarmed for seed in range(MOST)), 0.05, 0.15)
     assert found.held, found
 
 
