@@ -12,10 +12,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from enum import StrEnum
 from functools import cached_property
 from itertools import zip_longest
 from statistics import median
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from msgspec import Struct
@@ -388,29 +389,67 @@ FEWEST_REPRESENTATIVES = 2
 """The smallest number of configurations of a suite: comparing a single one does not compare a space."""
 
 
-def representative_suite(
-    space: Space, important: Sequence[ImportantOptions], most: int, rng: Generator
-) -> Suite | None:
-    """A screening suite of two configurations for every combination of the important options' settings.
+class StratumOptions(NamedTuple):
+    """The important options that define strata, and those for which there are too few configurations."""
+
+    options: tuple[str, ...]
+    left_out: tuple[str, ...]
+
+
+def stratum_options(space: Space, important: Sequence[ImportantOptions], most: int) -> StratumOptions:
+    """The options that define the strata of a suite of at most ``most`` configurations, and those left out.
 
     ``important`` has an entry for each metric; options come in order of their ranks. A metric without important options
-    adds none; only where no metric has any, the first of each ranking is taken. Where ``most`` configurations are
-    too few for all combinations, options that rank last are varied within the strata. None where fewer
-    than ``FEWEST_REPRESENTATIVES`` are allowed.
+    adds none; only where no metric has any, the first of each ranking is taken.
 
     Raises:
         InputError: where the constraints are too entangled to count.
     """
-    from hati.design.suite import leading_options, runs_for, screening_suite  # most studies have no suite
+    from hati.design.suite import leading_options  # most studies have no suite
+
+    shown = [one for one in important if one.options]
+    options = leading_options(space, _interleaved([one.leading for one in shown or important]), most)
+    left_out = (name for name in _interleaved([one.options for one in shown]) if name not in options)
+    return StratumOptions(options, tuple(left_out))
+
+
+class WithinStrata(StrEnum):
+    """What balances the configurations of a stratum.
+
+    ``RANKING``: the ranking of all options, as in studies of earlier versions. ``LEFT_OUT``: systematic sampling over
+    the important options that define no strata, and then the ranking.
+    """
+
+    RANKING = "ranking"
+    LEFT_OUT = "left out"
+
+
+def representative_suite(
+    space: Space,
+    important: Sequence[ImportantOptions],
+    most: int,
+    rng: Generator,
+    within: WithinStrata = WithinStrata.LEFT_OUT,
+) -> Suite | None:
+    """A screening suite of two configurations for every combination of the important options' settings.
+
+    Where ``most`` configurations are too few for all combinations, options that rank last are varied within the strata
+    (`stratum_options`). None where fewer than ``FEWEST_REPRESENTATIVES`` are allowed.
+
+    Raises:
+        InputError: where the constraints are too entangled to count.
+    """
+    from hati.design.suite import runs_for, screening_suite  # most studies have no suite
 
     if most < FEWEST_REPRESENTATIVES or not important:
         return None
-    shown = [one for one in important if one.options] or important
-    wanted = _interleaved([one.leading for one in shown])
-    options = leading_options(space, wanted, most)
+    options, left_out = stratum_options(space, important, most)
     runs = (runs_for(space, options) if options else None) or most
-    ranking = tuple(dict.fromkeys((*wanted, *_interleaved([one.ranking for one in important]))))
-    return screening_suite(space, options, min(runs, most), rng, ranking)
+    shown = [one for one in important if one.options] or important
+    rankings = [_interleaved(own) for own in ([one.leading for one in shown], [one.ranking for one in important])]
+    ranking = tuple(dict.fromkeys(name for own in rankings for name in own))
+    spread = left_out if within is WithinStrata.LEFT_OUT else ()
+    return screening_suite(space, options, min(runs, most), rng, ranking, spread)
 
 
 def _interleaved(rankings: Sequence[Sequence[str]]) -> tuple[str, ...]:

@@ -10,8 +10,16 @@ from typing import TYPE_CHECKING
 import pytest
 from gate_projects import Evolving, evolving
 
+from hati.core import replace
+from hati.knowledge import ImportantOptions, WithinStrata, representative_suite
+from hati.wiring.known import screenings
+
 if TYPE_CHECKING:
+    from numpy.random import Generator
+
     from conftest import Hati
+    from hati.design.suite import Suite
+    from hati.space import Space
 
 
 @pytest.fixture
@@ -344,3 +352,44 @@ def test_all_verbs_count_the_runs_of_a_screening_alike(fake_project: Path, hati_
         assert count in " ".join(done.out.split()), done.out
     assert count in validated.err
     assert made in {each.get("runs") for each in listed}
+
+
+def of_this_version(
+    space: Space, known: list[ImportantOptions], most: int, rng: Generator, within: WithinStrata
+) -> Suite | None:
+    """The suite of earlier versions; that of this one has its strata and configurations in the opposite order."""
+    made = representative_suite(space, known, most, rng, WithinStrata.RANKING)
+    if made is None or within is WithinStrata.RANKING:
+        return made
+    strata = [replace(each, configurations=each.configurations[::-1]) for each in made.strata]
+    return replace(made, strata=tuple(strata[::-1]))
+
+
+@pytest.mark.parametrize(
+    ("words", "budgets"),
+    [
+        (("history", "--revisions", "HEAD~1..HEAD", "--runs", "2"), ("8", "8")),
+        (("check", "HEAD", "--reference", "HEAD~9", "--margin", "0.01%"), ("60", "64")),
+    ],
+    ids=["history", "check"],
+)
+def test_what_an_earlier_version_began_goes_on_with_its_configurations(
+    words: tuple[str, ...],
+    budgets: tuple[str, str],
+    made: Evolving,
+    hati_here: Hati,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first, then = ((*words, "--budget", budget, "--format", "json") for budget in budgets)
+    for _ in range(11):
+        made.commit()
+    screened(hati_here, made)
+    with monkeypatch.context() as earlier:
+        earlier.setattr(
+            screenings, "representative_suite", lambda *about: of_this_version(*about[:4], WithinStrata.RANKING)
+        )
+        begun = hati_here(*first).json
+    monkeypatch.setattr(screenings, "representative_suite", of_this_version)
+    again = hati_here(*then).json
+    assert (again["study"], again["coverage"][0]["configurations"]) == (begun["study"], 2)
+    assert hati_here(*then, "--fresh").json["study"].split("-")[1] != begun["study"].split("-")[1]

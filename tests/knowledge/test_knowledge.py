@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from hati.core import Configuration, InputError, generator, replace
+from hati.design.suite import screening_suite
 from hati.knowledge import (
     Coverage,
     Entry,
@@ -15,10 +16,12 @@ from hati.knowledge import (
     MeasuredScreening,
     Provenance,
     TimedRuns,
+    WithinStrata,
     age_text,
     by_cost,
     by_information,
     representative_suite,
+    stratum_options,
 )
 from hati.space import Option, Space
 
@@ -118,6 +121,25 @@ def test_a_suite_has_two_configurations_for_every_combination_of_important_optio
     assert suite is not None
     assert (suite.options, len(suite.configurations), len(suite.strata)) == (("b", "a"), 8, 4)
     assert sum(suite.weights) == pytest.approx(1.0)
+
+
+def test_important_options_without_strata_have_both_settings_in_each_stratum() -> None:
+    known = ImportantOptions("time", ("b", "a", "c", "d"), ("b", "a", "c", "d", "e", "f"))
+    assert stratum_options(space(), [known], 8) == (("b", "a"), ("c", "d"))
+    for seed in range(20):
+        suite = representative_suite(space(), [known], 8, generator(seed, "s"))
+        assert suite is not None
+        for stratum in suite.strata:
+            assert all({one[name] for one in stratum.configurations} == {False, True} for name in "cd")
+
+
+def test_suites_of_earlier_versions_balance_the_ranking_alone() -> None:
+    """Their configurations are part of the identities of stored checks and histories."""
+    known = ImportantOptions("time", ("b", "a", "c", "d"), ("b", "a", "c", "d", "e", "f"))
+    suite = representative_suite(space(), [known], 8, generator(1, "s"), WithinStrata.RANKING)
+    expected = screening_suite(space(), ("b", "a"), 8, generator(1, "s"), known.ranking)
+    assert suite == expected
+    assert suite != representative_suite(space(), [known], 8, generator(1, "s"))
 
 
 def test_options_of_several_metrics_come_in_order_of_their_ranks() -> None:

@@ -30,6 +30,7 @@ from hati.core import (
 from hati.core.wording import counted, suggestion
 from hati.document import duration
 from hati.harness import RULES
+from hati.knowledge import WithinStrata
 from hati.project import Project
 from hati.studies.bisection import Bisection, BisectionConclusion, bisection_id
 from hati.studies.comparison import Question, parse_statistic
@@ -52,6 +53,7 @@ from hati.wiring.known.screenings import (
     Representatives,
     affordable,
     as_begun,
+    begun,
     begun_sizes,
     benchmarks_of,
     questions,
@@ -162,8 +164,9 @@ def prepare_gate(place: Workplace, request: GateRequest, *, fresh: bool) -> Camp
     for rule in (GateRule.TWO_STAGES, RULE):
         sizes = () if fresh else begun_sizes(place, identity(chosen, rule))
         allowed = [size for size in sizes if size <= max(1.0, most) or math.isinf(limits.runs)]
-        for size in (each for begun in allowed for each in (begun, 1)):  # 1: without a suite, several may be listed
-            suite = representatives(at, request.benchmark, size)
+        sought = [(size, within) for begun in allowed for size in (begun, 1) for within in WithinStrata]
+        for size, within in sought:  # 1: without a suite, several may be listed
+            suite = representatives(at, request.benchmark, size, within)
             known = campaign(as_begun(suite) if size < most else suite, rule)
             if known.evidence().runs:
                 return known
@@ -241,20 +244,31 @@ def prepare_replay(place: Workplace, request: HistoryRequest, *, fresh: bool) ->
     budget = Budget() if limit == NO_LIMIT else Budget.parse(limit)
     # What a run takes is known better as runs are made: a suite chosen by time would change when a history is resumed.
     most = affordable(place, request.benchmark, Budget(budget.runs), len(line) * request.repetitions)
-    chosen = representatives(_at(place, revisions, line[-1]), request.benchmark, most)
-    cells = chosen.cells
-    first = replay_id(cells, line, request.repetitions, order, request.seed, place.measured_on.id)
+    at = _at(place, revisions, line[-1])
 
-    def prepared(study: StudyId) -> Campaign[Replay, Replayed]:
-        benchmarks = benchmarks_of(cells)
-        choices = statistics_of(place, study, Question(statistic=statistic), benchmarks)
-        made = Replay(study, line, cells, request.repetitions, order, statistic, choices, chosen.coverage)
-        trees = revisions.trees(place.project.root)
-        kept = choices.to_json() if choices.rows else ""
-        described, tasks = partial(_described_replay, made), lambda: made.plan(place.store.evidence(study))
-        return Campaign(place, made, budget, benchmarks, described, tasks, kept, trees)
+    def identity(chosen: Representatives) -> StudyId:
+        return replay_id(chosen.cells, line, request.repetitions, order, request.seed, place.measured_on.id)
 
-    return campaign_of(place, first, prepared, never, fresh=fresh)
+    def campaign(chosen: Representatives) -> Campaign[Replay, Replayed]:
+        cells = chosen.cells
+
+        def prepared(study: StudyId) -> Campaign[Replay, Replayed]:
+            benchmarks = benchmarks_of(cells)
+            choices = statistics_of(place, study, Question(statistic=statistic), benchmarks)
+            made = Replay(study, line, cells, request.repetitions, order, statistic, choices, chosen.coverage)
+            trees = revisions.trees(place.project.root)
+            kept = choices.to_json() if choices.rows else ""
+            described, tasks = partial(_described_replay, made), lambda: made.plan(place.store.evidence(study))
+            return Campaign(place, made, budget, benchmarks, described, tasks, kept, trees)
+
+        return campaign_of(place, identity(chosen), prepared, never, fresh=fresh)
+
+    chosen = representatives(at, request.benchmark, most)
+    if not fresh and begun(place, identity(chosen)):
+        known = campaign(representatives(at, request.benchmark, most, WithinStrata.RANKING))
+        if known.evidence().runs:
+            return known
+    return campaign(chosen)
 
 
 def _order(text: str) -> ReplayOrder:

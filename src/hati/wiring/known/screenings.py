@@ -41,6 +41,7 @@ from hati.knowledge import (
     MeasuredScreening,
     Provenance,
     Variation,
+    WithinStrata,
     age_text,
     by_information,
     representative_suite,
@@ -276,7 +277,12 @@ class Representatives(Struct, frozen=True):
     coverage: tuple[Coverage, ...]
 
 
-def representatives(place: Workplace, benchmark: str | None, most: float = math.inf) -> Representatives:
+def representatives(
+    place: Workplace,
+    benchmark: str | None,
+    most: float = math.inf,
+    within: WithinStrata = WithinStrata.LEFT_OUT,
+) -> Representatives:
     """The configurations that represent the space, for one benchmark or for all.
 
     For each benchmark these are the first available of: its newest measured suite, unless that has more than ``most``
@@ -284,7 +290,7 @@ def representatives(place: Workplace, benchmark: str | None, most: float = math.
     screenings, with at most ``most`` and at most ``REPRESENTATIVES`` configurations; the default configuration and
     those listed in ``[check]``, each a stratum.
     """
-    found = [_of(place, each, most, datetime.now(UTC)) for each in _benchmarks(place, benchmark)]
+    found = [_of(place, each, most, within, datetime.now(UTC)) for each in _benchmarks(place, benchmark)]
     return Representatives(
         tuple(cell for cells, _ in found for cell in cells), tuple(coverage for _, coverage in found)
     )
@@ -300,21 +306,27 @@ def affordable(place: Workplace, benchmark: str | None, budget: Budget, rounds: 
     return most
 
 
+def begun(place: Workplace, study: StudyId) -> tuple[StudyId, ...]:
+    """The campaigns of a study that have runs, also with other configurations, the newest first."""
+    spans, wanted = place.store.spans(), _apart_from_cells(study)
+    machines = {study.machine, *place.measured_on.fingerprints}
+    return tuple(
+        each.id
+        for each in reversed(place.store.studies())
+        if (each.id.kind, each.id.seed) == (study.kind, study.seed) and each.id.machine in machines
+        if each.id.key in spans and _apart_from_cells(each.id) == wanted
+    )
+
+
 def begun_sizes(place: Workplace, study: StudyId) -> tuple[int, ...]:
     """The sizes of suites with which a study was begun, also with other configurations, the newest campaign first.
 
     A campaign without runs since the last screening or measured suite does not count: its suite is out of date.
     """
-    spans, records, wanted = place.store.spans(), place.store.studies(), _apart_from_cells(study)
+    spans, records = place.store.spans(), place.store.studies()
     known = [spans[each.id.key].last for each in records if each.id.kind in _CHOOSING and each.id.key in spans]
     since = max(known, default=datetime.min.replace(tzinfo=UTC))
-    machines = {study.machine, *place.measured_on.fingerprints}
-    return tuple(
-        _size_of_suite(each.id)
-        for each in reversed(records)
-        if (each.id.kind, each.id.seed) == (study.kind, study.seed) and each.id.machine in machines
-        if each.id.key in spans and spans[each.id.key].last > since and _apart_from_cells(each.id) == wanted
-    )
+    return tuple(_size_of_suite(each) for each in begun(place, study) if spans[each.key].last > since)
 
 
 _CHOOSING = frozenset({"screening", "suite"})
@@ -363,11 +375,16 @@ _BUDGET = "A larger `--budget` covers all of the space."
 _SCREEN = "`hati screen` finds which options matter; then all of the space is covered."
 
 
-def _of(place: Workplace, benchmark: Benchmark, most: float, now: datetime) -> _Found:
+def _of(place: Workplace, benchmark: Benchmark, most: float, within: WithinStrata, now: datetime) -> _Found:
     """The cells of a benchmark, without settings that are known to fail."""
     space, left_out = working_space(place, benchmark, now)
     known = _all_important(place, space, benchmark, now)
-    cells, coverage = _known(place, space, benchmark, known, most, now) or _listed(place, space, benchmark, known, most)
+    suite = _measured_suite(place, space, benchmark, known, now)
+    if suite is None or len(suite[0].configurations) > most:
+        suite = _derived_suite(space, known, int(min(REPRESENTATIVES, most)), within)
+    cells, coverage = (
+        _listed(place, space, benchmark, known, most) if suite is None else _cells_of(space, benchmark, *suite)
+    )
     return cells, replace(coverage, source=f"{coverage.source}; {left_out}") if left_out else coverage
 
 
@@ -404,22 +421,7 @@ def _size(space: Space) -> int | None:
         return None
 
 
-def _known(
-    place: Workplace,
-    space: Space,
-    benchmark: Benchmark,
-    known: list[Entry[ImportantOptions]],
-    most: float,
-    now: datetime,
-) -> _Found | None:
-    measured = _measured_suite(place, space, benchmark, known, now)
-    if measured is not None and len(measured[0].configurations) <= most:
-        suite, source = measured
-    else:
-        derived = _derived_suite(space, known, int(min(REPRESENTATIVES, most)))
-        if derived is None:
-            return None
-        suite, source = derived, _sources(known) + _within(known, derived.options)
+def _cells_of(space: Space, benchmark: Benchmark, suite: Suite, source: str) -> _Found:
     cells = [
         Cell(benchmark, configuration, suite.strata[owner].setting, float(weight))
         for configuration, owner, weight in zip(suite.configurations, suite.owners, suite.weights, strict=True)
@@ -443,15 +445,18 @@ def _within(known: list[Entry[ImportantOptions]], options: tuple[str, ...]) -> s
     return f"; {', '.join(others)} {verb} within these" if others else ""
 
 
-def _derived_suite(space: Space, known: list[Entry[ImportantOptions]], most: int) -> Suite | None:
+def _derived_suite(
+    space: Space, known: list[Entry[ImportantOptions]], most: int, within: WithinStrata
+) -> tuple[Suite, str] | None:
     """A suite of the important options, which depends on the evidence alone, not on the revision or seed of a check."""
     if not known:
         return None
     rng = generator(0, "representatives", *(one.provenance.study for one in known))
     try:
-        return representative_suite(space, [one.value for one in known], most, rng)
+        suite = representative_suite(space, [one.value for one in known], most, rng, within)
     except InputError:  # constraints too entangled to count
         return None
+    return None if suite is None else (suite, _sources(known) + _within(known, suite.options))
 
 
 def _measured_suite(

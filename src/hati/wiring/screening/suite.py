@@ -10,7 +10,8 @@ import numpy as np
 
 from hati.core import Budget, FloatArray, InputError, Metric, Plan, StudyId, conversion, parse_unit, replace
 from hati.core.wording import counted
-from hati.design.suite import leading_options, runs_for
+from hati.design.suite import runs_for
+from hati.knowledge import stratum_options
 from hati.space import Space, count
 from hati.studies.suite import SuiteConclusion, SuitePlan, SuiteStudy, suite_id
 from hati.wiring.campaigns import Campaign, all_failed, campaign_of
@@ -106,8 +107,7 @@ def _with_options(plan: SuitePlan, place: Workplace, space: Space, request: Suit
             fix=f"name them by --options, or screen first{of_tables(place)}",
         )
     found = known.value.among(space.names)
-    chosen = leading_options(space, found.leading, plan.size)
-    left_out = tuple(name for name in found.options if name not in chosen)
+    chosen, left_out = stratum_options(space, [found], plan.size)
     reason = "important" if found.options else "leading, though not shown to be important,"
     return replace(
         plan,
