@@ -287,6 +287,54 @@ def test_a_folder_without_a_project(
     assert "hati init" in capfd.readouterr().err
 
 
+_TAKEN = (
+    "`fast` is the folder of a project, which `hati {verb}` takes by --project; "
+    "write `hati {verb} --project fast{more}`"
+)
+
+
+@pytest.mark.parametrize(
+    ("words", "more"),
+    [
+        (["check", "fast"], ""),
+        (["check", "fast", "HEAD", "--margin", "2%"], " HEAD --margin 2%"),
+        (["history", "fast"], ""),
+        (["bisect", "fast"], ""),
+        (["compare-effects", "fast", "old"], " old"),
+        (["findings", "fast"], ""),
+        (["compare", "fast"], ""),
+        (["assert", "fast"], ""),
+    ],
+)
+def test_a_project_among_other_arguments_is_answered_with_the_command(
+    words: list[str], more: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "fast"
+    folder.mkdir()
+    (folder / "hati.toml").write_text('[[benchmark]]\nname = "b"\ncommand = ["true"]\n')
+    monkeypatch.chdir(tmp_path)
+    assert main(words) == 2
+    *first, last = capfd.readouterr().err.splitlines()
+    folders = words[0] in {"compare", "assert"}  # which take folders of files, so that the error may be another one
+    assert last == f"{'note' if folders else 'error'}: {_TAKEN.format(verb=words[0], more=more)}"
+    assert len(first) == folders
+    monkeypatch.chdir(folder)
+    main(words)
+    assert "takes by --project" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("words", [("space", "count"), ("screen", "--dry-run", "--budget", "8"), ("runs",)])
+def test_every_verb_takes_the_folder_of_a_project_as_an_option(
+    words: tuple[str, ...], fake_project: Path, hati_here: Hati, tmp_path: Path
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    as_argument = hati_here(*words, str(fake_project), folder=elsewhere)
+    for option in (("--project", str(fake_project)), (f"--project={fake_project}",)):
+        assert hati_here(*words, *option, folder=elsewhere) == as_argument
+    assert hati_here(*words, "--project", folder=elsewhere).status == 2
+
+
 def test_a_project_without_options_and_benchmarks_is_not_sound(hati: Hati, tmp_path: Path) -> None:
     (tmp_path / "hati.toml").write_text("")
     done = hati("space", "check")

@@ -20,14 +20,15 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from hati.cli import FAULT, INTERRUPTED, design, export, grid, harness, init, probing, runs, space
-from hati.cli.commands import SeveralFiles, study_command
+from hati.cli.commands import ProjectCommand, SeveralFiles, study_command
 from hati.cli.output import discard_output, is_output_full, output_error, say, write
 from hati.core import ExitStatus, HatiError, MeasurementError
+from hati.core.wording import command_text
 from hati.file_errors import FULL, write_error
 from hati.wiring.study_types import other_types, own_type
 
 if TYPE_CHECKING:
-    from typer._click import Command, Context, HelpFormatter
+    from typer._click import Command, Context, HelpFormatter, Parameter
 
     from hati.wiring.study_types import AnyStudyType
 
@@ -88,7 +89,7 @@ class _Grouped(TyperGroup):
 
 def _command(kind: AnyStudyType) -> Command:
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-    alone.command(kind.name)(study_command(kind))
+    alone.command(kind.name, cls=ProjectCommand)(study_command(kind))
     return get_command(alone)
 
 
@@ -154,10 +155,12 @@ def _program(*verbs: str) -> typer.Typer:
     for name in verbs:
         made = _ALL[name]
         if isinstance(made, typer.Typer):
+            for each in made.registered_commands:
+                each.cls = ProjectCommand
             program.add_typer(made, name=name)
         else:
             function = study_command(own_type(made)) if isinstance(made, str) else made
-            program.command(name, cls=_CLASSES.get(name))(function)
+            program.command(name, cls=_CLASSES.get(name, ProjectCommand))(function)
     return program
 
 
@@ -201,7 +204,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         if "--debug" in arguments:
             traceback.print_exc()
         message, status = _answer(error)
-        say(f"error: {message}")
+        say(f"error: {_with_project(message, arguments) if status == ExitStatus.BAD_INPUT else message}")
         return status
 
 
@@ -280,7 +283,8 @@ def _run(arguments: list[str]) -> int:
     except typer.TyperException as error:
         message = _one_line(error.format_message())
         if message:
-            say(f"error: {message}; see `hati {_verb(arguments)}--help`")
+            message = f"{message}; see `hati {_verb(arguments)}--help`"
+            say(f"error: {_with_project(message, arguments)}")
         return ExitStatus.BAD_INPUT
     except SystemExit as error:
         if not isinstance(error.__context__, BrokenPipeError):
@@ -290,6 +294,34 @@ def _run(arguments: list[str]) -> int:
     if result == INTERRUPTED:
         say(": what was recorded is kept; ".join(["interrupted", *(f"{same} goes on from there" for same in begun)]))
     return result if isinstance(result, int) else 0
+
+
+def _with_project(message: str, arguments: Sequence[str]) -> str:
+    """The error of a command line where the folder of a project is among the words of a verb that has --project.
+
+    It says so in place of the message, or in a note where the words may be folders of files.
+    """
+    verb, *words = arguments or [""]
+    folder = next((word for word in words if not word.startswith("-") and _is_project(word)), None)
+    if verb not in _ALL or folder is None or _is_project("") or any(each.startswith("--project") for each in words):
+        return message
+    parameters = _parameters(verb)
+    if not any("--project" in each.opts for each in parameters):
+        return message
+    words.remove(folder)
+    command = command_text(["hati", verb, "--project", folder, *words])
+    said = f"`{folder}` is the folder of a project, which `hati {verb}` takes by --project; write `{command}`"
+    return f"{message}\nnote: {said}" if any(each.nargs < 0 for each in parameters) else said
+
+
+def _is_project(folder: str) -> bool:
+    return Path(folder, "hati.toml").is_file()
+
+
+def _parameters(verb: str) -> Sequence[Parameter]:
+    program = get_command(_program(verb))
+    assert isinstance(program, TyperGroup)
+    return program.commands[verb].params
 
 
 def _asked(arguments: list[str]) -> list[str]:

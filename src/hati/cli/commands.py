@@ -318,6 +318,34 @@ def _common_parameters(formats: Formats, *, lent: bool) -> Iterator[inspect.Para
 _SEVERAL = frozenset({"--before", "--after"})
 
 
+class ProjectCommand(TyperCommand):
+    """Takes PATH, the folder of a project, by --project too, as verbs do whose arguments are others."""
+
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+        """Parse the words with the value of --project as the last argument."""
+        names, options = {each.name for each in self.params}, {name for each in self.params for name in each.opts}
+        if "path" in names and _PROJECT not in options:
+            args = with_argument(_PROJECT, args)
+        return super().parse_args(ctx, args)
+
+
+_PROJECT = "--project"
+
+
+def with_argument(option: str, words: Sequence[str]) -> list[str]:
+    """The words of a command line, with the first value of an option as the last argument.
+
+    >>> with_argument("--project", ["--project", "a", "--budget", "8"]), with_argument("--project", ["--project=a"])
+    (['--budget', '8', 'a'], ['a'])
+    """
+    place = next((i for i, word in enumerate(words) if word.partition("=")[0] == option), None)
+    if place is None or words[place:] == [option]:
+        return list(words)
+    _, joined, value = words[place].partition("=")
+    after = words[place + 1 :]
+    return [*words[:place], *after, value] if joined else [*words[:place], *after[1:], *after[:1]]
+
+
 class SeveralFiles(TyperCommand):
     """Lets an option of files take all words up to the next option, such as the files of a shell's pattern."""
 

@@ -7,9 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer.core import TyperCommand
 
-from hati.cli.commands import HERE, FormatOption, Output, ProjectPath, StorePlace, TableFormatOption
+from hati.cli.commands import (
+    HERE,
+    FormatOption,
+    Output,
+    ProjectCommand,
+    ProjectPath,
+    StorePlace,
+    TableFormatOption,
+)
 from hati.cli.output import STDOUT, Format, TableFormat, check_output, say, write, write_tables
 from hati.core import InputError
 from hati.core.metric import parse_duration
@@ -153,7 +160,7 @@ _StrategyName = Annotated[
 ]
 
 
-class StrategiesCommand(TyperCommand):
+class StrategiesCommand(ProjectCommand):
     """Shows the names of all strategies in its help, also those that packages add."""
 
     def format_help(self, ctx: Context, formatter: HelpFormatter) -> None:

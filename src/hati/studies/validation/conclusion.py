@@ -169,9 +169,10 @@ class ValidationConclusion(Struct, frozen=True):
 
     ``models`` are the remaining models, the most probable first; ``effects`` are those of the first, the largest first.
     ``screening_runs`` of the ``screening_made`` runs of the screening are analysed; ``done`` and ``failed`` count the
-    runs of the validation, which took ``seconds``. ``bound`` is the odds at which a model is given up, ``gamma`` the size of coefficients in
-    standard deviations of a run. ``models``, ``bound`` and ``gamma`` are given only if models were discriminated,
-    ``prediction`` only if effects were confirmed. ``needed`` is the number of runs that would decide what is undecided.
+    runs of the validation, which took ``seconds``. ``bound`` is the odds at which a model is given up, ``gamma`` the
+    size of coefficients in standard deviations of a run. ``models``, ``bound`` and ``gamma`` are given only if models
+    were discriminated, ``prediction`` only if effects were confirmed. ``needed`` is the number of runs that would
+    decide what is undecided.
     ``compared`` has the settings between which effects of single options are, in words, as far as they are known.
     """
 
