@@ -489,6 +489,16 @@ def test_a_json_report_loads_no_format_for_people(tmp_path: Path) -> None:
     assert {"hati.render.renderers", "hati.render.terminal", "xml.etree.ElementTree"}.isdisjoint(loaded)
 
 
+def test_comparing_files_loads_no_store_and_no_screening(tmp_path: Path) -> None:
+    times = [1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7]
+    (tmp_path / "a.json").write_text(json.dumps({"results": [{"command": "b", "times": times}]}))
+    script = "import sys\nfrom hati.cli import main\nmain(['compare', 'a.json', 'a.json'])\nprint('\\n', *sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "99 % interval" in done.stdout
+    unneeded = {"sqlalchemy", "hati.store.sql", "hati.project.project", "hati.studies.screening", "hati.space"}
+    assert unneeded.isdisjoint(done.stdout.split())
+
+
 def test_a_command_leaves_one_file_of_its_store(tmp_path: Path) -> None:
     (tmp_path / "hati.toml").write_text(
         '[subject]\nname = "s"\n[[benchmark]]\nname = "b"\ncommand = ["true"]\nreader = "process"\n'

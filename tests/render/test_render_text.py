@@ -28,6 +28,7 @@ from hati.render import (
     to_plain,
 )
 from hati.studies.gate.document import gate_document
+from hati.studies.screening import EffectVerdict
 from hati.studies.screening.document import screening_document
 from hati.studies.screening.values import screening_json
 
@@ -77,6 +78,15 @@ def test_a_terminal_gets_emphasis_and_no_more_columns_than_it_has() -> None:
         screening_document(sqlite_screening()), Console(file=plain, width=60, force_terminal=True, color_system=None)
     )
     assert max(map(len, plain.getvalue().splitlines())) <= 60
+
+
+@pytest.mark.parametrize("verdict", EffectVerdict)
+def test_rows_of_important_effects_are_bold(verdict: EffectVerdict) -> None:
+    text = StringIO()
+    table = Table("Effects", columns_of("option | verdict"), (("threads", verdict.value),))
+    print_table(table, Console(file=text, width=80, force_terminal=True, color_system="standard"))
+    [row] = [line for line in text.getvalue().splitlines() if "threads" in line]
+    assert ("\x1b[1m" in row) is (verdict is not EffectVerdict.NOT_SHOWN)
 
 
 def test_names_cannot_move_the_cursor_of_a_terminal() -> None:

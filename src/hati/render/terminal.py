@@ -29,7 +29,6 @@ from hati.document import (
     Table,
     cell_text,
 )
-from hati.studies.screening.words import ALIASED, IMPORTANT
 
 _ASCII = str.maketrans({"µ": "u", "×": "x", "−": "-", "…": "."})
 _WIDTH = 80
@@ -39,6 +38,8 @@ _LONGEST_WORDS = (34, 30)
 """The most that a word adds to the width of its column: if there is room, a study's key; else less."""
 _WORD = re.compile(rf"\s*(?:[^\s`]*{COMMAND}\S*|\S+)\s*|\s+")
 _INDENT = "  "
+_EMPHASISED = frozenset({"important", "important or aliased"})
+"""The verdicts of effects whose rows are bold."""
 _STOPS = ".,;: "
 
 Lines = list[Text]
@@ -155,7 +156,7 @@ def _table(table: Table, console: Console) -> Lines:
     lines = _prose(table.title, console, "bold")
     width, rule = console.width, "─" if console.is_terminal and _is_unicode(console) else "-"
     if table.rows and table.columns:
-        styles = ["bold" if {IMPORTANT, ALIASED} & set(row) else "" for row in table.rows]
+        styles = ["" if _EMPHASISED.isdisjoint(row) else "bold" for row in table.rows]
         for block in _blocks(_columns(table, console), width):
             lines += [Text(), *_block(block, styles, width, rule)]
     notes = [line for note in table.notes for line in _prose(note, console)]

@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from glob import glob, has_magic
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -18,7 +19,9 @@ from hati.studies.comparison.conclusion import several_processes
 from hati.subject.samples import ImportedSamples, measured_files, read_all, read_samples
 from hati.wiring.kinds.paired import CompareRequest
 from hati.wiring.study_types import Steps
-from hati.wiring.workplace import Announce
+
+if TYPE_CHECKING:
+    from hati.wiring.workplace import Announce
 
 _NAMED = 5
 _MANY_RUNS = 10_000

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from hati.core import Better, Configuration, InputError, Metric, Place, SampledRun, Usage, Workload, is_unit
-from hati.space.features import Element, parse_xml
+from hati.core.xml_document import Element, parse_xml
 from hati.subject.samples.building import (
     Complain,
     JsonNode,
