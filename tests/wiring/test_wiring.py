@@ -19,7 +19,7 @@ from hati.wiring.comparing import _thinned
 from hati.wiring.kinds.screening import ScreeningRequest
 from hati.wiring.screening import campaign as choosing
 from hati.wiring.screening.campaign import ScreeningCampaign
-from hati.wiring.stored_studies import known_of
+from hati.wiring.screening.reporting import known_of
 
 PROJECT = """\
 [subject]

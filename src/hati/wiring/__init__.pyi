@@ -20,12 +20,12 @@ from .kinds.measurement import prepare_configurations as prepare_configurations
 from .kinds.replay import HistoryRequest as HistoryRequest
 from .known.benchmarks import acknowledge as acknowledge
 from .screening.campaign import prepare_screening as prepare_screening
+from .screening.reporting import stored_screening_report as stored_screening_report
 from .screening.stored import conclude_stored as conclude_stored
 from .screening.stored import screening_key as screening_key
 from .screening.validation import prepare_validation as prepare_validation
 from .screening.validation import validation_of as validation_of
 from .stored_studies import stored_report as stored_report
-from .stored_studies import stored_screening_report as stored_screening_report
 from .table import TableRequest as TableRequest
 from .table import check_table_budget as check_table_budget
 from .table import described as described

@@ -166,7 +166,7 @@ class ScreeningType(StudyType[ScreeningRequest, "AnyScreening | Pilot | Recommen
 
     def reported(self, stored: StoredStudy) -> StudyReport:
         """The screening with later knowledge in the store: a validation, recommendations, changes."""
-        from hati.wiring.stored_studies import stored_screening_report
+        from hati.wiring.screening.reporting import stored_screening_report
 
         return stored_screening_report(stored.place, stored.id.key, stored.wanted)
 
@@ -179,7 +179,7 @@ class ScreeningType(StudyType[ScreeningRequest, "AnyScreening | Pilot | Recommen
     ) -> StudyReport:
         """The effects; the page is kept."""
         del study, request
-        from hati.wiring.stored_studies import screening_report
+        from hati.wiring.screening.reporting import screening_report
 
         report = screening_report(place, found.conclusion, found.advice, found.changes)
         return replace(report, conclusion=found.conclusion)
