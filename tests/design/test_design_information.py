@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hati.design.coding import INACTIVE, Columns, Model, candidates, levels
-from hati.design.information import Information, PendingExchanges, basis, identified, independent, ties
+from hati.design.information import Information, basis, changed_forms, identified, independent, ties
 from hati.design.matrix import unmeasured
 from hati.design.optimal_designs import confounded, refine
+from hati.design.setting_exchanges import PendingExchanges
 from hati.space import Option, Space, count, enumerate_configurations, parse_formula
 
 
@@ -118,18 +119,33 @@ def test_pending_exchanges_are_those_made_one_by_one(sizes: list[int], lead: int
     levels = rng.integers(0, sizes, (6, len(sizes))).astype(np.int16)
     rows = np.hstack([rng.normal(size=(6, lead)), columns.matrix(levels)])
     changed = [shifts.columns + lead for shifts in columns.shifts]
-    now, later = (Information(rows, np.full(rows.shape[1], 0.5)) for _ in range(2))
-    pending = PendingExchanges(later, rows, columns.changes(levels), changed)
+    prior = np.full(rows.shape[1], 0.5)
+    now, later = (Information(rows, prior) for _ in range(2))
+    products = rows @ later.inverse
+    forms = changed_forms(rows, products, columns.changes(levels), changed, later.inverse)
+    assert forms.growth - 1.0 == pytest.approx(now.shift_gains(rows, columns.changes(levels), changed))
+    pending = PendingExchanges(later, rows, products.copy(), columns.changes(levels), changed)
+    others = rows.copy()
     for place, row in enumerate(rows.copy()):
         expected = now.shift_gains(row[None], columns.changes(levels[place : place + 1]), changed)[0]
         assert pending.gains(place) == pytest.approx(expected, rel=1e-7, abs=1e-7)
         if place % 3 < 2:
-            other = np.concatenate([row[:lead], columns.matrix(rng.integers(0, sizes, (1, len(sizes))))[0]])
+            drawn = rng.integers(0, sizes, (1, len(sizes))).astype(np.int16)
+            other = np.concatenate([row[:lead], columns.matrix(drawn)[0]])
             now.exchange(row, other)
             pending.exchange(place, other)
-    pending.apply()
+            others[place] = other
+    solved, weighted = pending.apply()
+    assert others @ later.inverse == pytest.approx(others @ np.linalg.inv(others.T @ others + np.diag(prior)), abs=1e-6)
+    assert products - rows @ solved.T @ weighted == pytest.approx(rows @ later.inverse, abs=1e-7)
     assert later.log_determinant == pytest.approx(now.log_determinant, abs=1e-7)
     assert later.inverse == pytest.approx(now.inverse, rel=1e-7, abs=1e-7)
+
+
+def test_an_option_without_terms_changes_no_column() -> None:
+    columns = Columns(Model((2, 2, 3), ((0,), (0, 1))))
+    changes = columns.changes(np.array([[0, 1, 2]], dtype=np.int16))
+    assert [np.count_nonzero(found) for group in changes for found in group] == [2, 1, 0]
 
 
 @given(SIZES, st.integers(2, 3))

@@ -205,10 +205,9 @@ def test_bayes_value_is_the_determinant_that_dumouchel_and_jones_define(tau: flo
 
 
 def test_exchanges_of_a_large_search_are_those_made_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hati.design.exchanges._LITTLE", 0.0)
     designs = []
-    for large in (0.0, np.inf):
-        monkeypatch.setattr("hati.design.exchanges._LARGE", large)
+    for many in (0.0, np.inf):
+        monkeypatch.setattr("hati.design.exchanges._MANY", many)
         made = found(free(2, 3, 4, 5, 2, 3), 40, criterion=Criterion.BAYES, order=2, starts=2)
         designs.append((made.levels.tolist(), pytest.approx(made.value)))
     assert designs[0] == designs[1]

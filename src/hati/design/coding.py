@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, reduce
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -117,14 +117,29 @@ class Shifts(NamedTuple):
 
     ``columns``, shape (options, most columns), are the positions of the columns that each option changes, filled up
     with that of the intercept, which nothing changes. A column is a product of the option's code and of ``others``,
-    main-effect columns of shape (order, options, most columns); ``jumps`` are the changes of the code, shape (options,
-    settings, other settings, most columns).
+    main-effect columns of shape (order - 1, options, most columns); ``jumps`` are the changes of the code, shape
+    (options, settings, other settings, most columns).
     """
 
     options: Index
     columns: Index
     jumps: FloatArray
     others: Index
+
+    def changes(self, rows: Levels, main: FloatArray) -> FloatArray:
+        """What other settings add to the columns, shape (options, rows, other settings, most columns).
+
+        Args:
+            rows: none inactive, shape (rows, all options).
+            main: their main-effect columns.
+        """
+        options, settings, moves, width = self.jumps.shape
+        here = rows[:, self.options] + np.arange(0, options * settings, settings)
+        found = self.jumps.reshape(options * settings, moves * width).take(here, axis=0)
+        found = found.reshape(len(rows), options, moves, width)
+        if len(self.others):
+            found *= reduce(np.multiply, (main.take(factor, axis=1) for factor in self.others))[:, :, None]
+        return found.transpose(1, 0, 2, 3)
 
 
 class Columns(Struct, frozen=True, dict=True):
@@ -176,7 +191,7 @@ class Columns(Struct, frozen=True, dict=True):
 
     def matrix(self, levels: Levels) -> FloatArray:
         """The model's columns for those rows, shape (rows, parameters)."""
-        return self._products(self._main(levels))
+        return self._products(self.main(levels))
 
     def changes(self, rows: Levels) -> list[FloatArray]:
         """What every other setting of one option adds to the columns that it changes.
@@ -187,12 +202,8 @@ class Columns(Struct, frozen=True, dict=True):
         Returns:
             For each group of options in ``shifts`` shape (options, rows, other settings, columns).
         """
-        main = self._main(rows)
-        return [
-            each.jumps[np.arange(len(each.options))[:, None], rows.T[each.options]]
-            * np.prod(main[:, each.others], axis=1).transpose(1, 0, 2)[:, :, None]
-            for each in self.shifts
-        ]
+        main = self.main(rows)
+        return [each.changes(rows, main) for each in self.shifts]
 
     @cached_property
     def shifts(self) -> tuple[Shifts, ...]:
@@ -202,19 +213,19 @@ class Columns(Struct, frozen=True, dict=True):
 
     def _shifts(self, options: Index, size: int) -> Shifts:
         one = self.codes.shape[1] - 1
-        owners = np.array([*np.repeat(np.arange(len(self.model.sizes)), np.array(self.model.sizes) - 1), -1])
+        owners = np.append(self._options, -1)
         own = owners[self.factors] == options[:, None, None]  # of shape (options, order, columns)
         changed = [np.flatnonzero(each.any(axis=0)) for each in own]
         columns = np.zeros((len(options), max(map(len, changed))), dtype=np.intp)
         jumps = np.zeros((len(options), size, size - 1, columns.shape[1]))
-        others = np.full((len(self.factors), *columns.shape), one)
+        others = np.full((len(self.factors) - 1, *columns.shape), one)
         settings = np.arange(size)[:, None]
         contrasts = setting_contrasts(size)
         steps = contrasts[(settings + np.arange(1, size)) % size] - contrasts[settings]
         for place, (option, places) in enumerate(zip(options, changed, strict=True)):
             chosen, mine = self.factors[:, places], own[place][:, places]
             columns[place, : len(places)] = places
-            others[:, place, : len(places)] = np.where(mine, one, chosen)
+            others[:, place, : len(places)] = chosen.T[~mine.T].reshape(len(places), len(others)).T
             jumps[place, :, :, : len(places)] = steps[..., chosen.T[mine.T] - (self.starts[option] - option)]
         return Shifts(options, columns, jumps, others)
 
@@ -231,11 +242,17 @@ class Columns(Struct, frozen=True, dict=True):
         options, shifts = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
         return options, shifts
 
-    def _main(self, levels: Levels) -> FloatArray:
+    def main(self, levels: Levels) -> FloatArray:
+        """The main-effect columns for those rows, and a last column of ones."""
         places = np.where(levels == INACTIVE, len(self.codes) - 1, levels + self.starts)
-        main = self.codes[places].sum(axis=1)
-        main[:, -1] = 1.0
-        return np.asarray(main)
+        own = self.codes[places[:, self._options], np.arange(len(self._options))]
+        return np.hstack([own, np.ones((len(levels), 1))])
+
+    @cached_property
+    def _options(self) -> Index:
+        """The option of each main-effect column."""
+        sizes = np.array(self.model.sizes)
+        return np.repeat(np.arange(len(sizes)), sizes - 1)
 
     def _products(self, main: FloatArray) -> FloatArray:
         first, *others = self.factors

@@ -13,7 +13,8 @@ from msgspec import Struct
 
 from hati.core import FloatArray
 from hati.design.coding import Candidates, Levels
-from hati.design.information import Basis, Information, PendingExchanges
+from hati.design.information import Basis, Information, changed_forms, downdate
+from hati.design.setting_exchanges import PendingExchanges
 from hati.stats import Index
 
 
@@ -54,13 +55,10 @@ class AnySetting(Struct, frozen=True):
 
     def gains(self, about: Information, rows: FloatArray, levels: Levels) -> FloatArray:
         """The gains of all runs that differ in one option."""
-        return about.shift_gains(rows, self.basis.changes(levels), self._columns(rows))[:, self.basis.columns.places]
+        return about.shift_gains(rows, self.basis.changes(levels), self.changed(rows))[:, self.basis.columns.places]
 
-    def pending(self, about: Information, rows: FloatArray, levels: Levels) -> PendingExchanges:
-        """Exchanges of those runs, each once at most; their gains are to be sorted by ``Columns.places``."""
-        return PendingExchanges(about, rows, self.basis.changes(levels), self._columns(rows))
-
-    def _columns(self, rows: FloatArray) -> list[Index]:
+    def changed(self, rows: FloatArray) -> list[Index]:
+        """The positions among all columns of those that each group of options changes."""
         lead = rows.shape[1] - len(self.basis.kept)
         return [shifts.columns + lead for shifts in self.basis.columns.shifts]
 
@@ -103,7 +101,8 @@ _NUMBERS_AT_ONCE = 2_000_000  # numbers in an array of moves' columns
 _ROUNDING = 200  # exchanges after which the inverse is computed again
 _LARGE = 3e7  # runs times squared columns from which a search ends at a pass that gains little
 _LITTLE = 2e-4  # of the efficiency
-_TOGETHER = 32  # exchanges of a large search that change the inverse at once
+_MANY = 5e5  # the same product from which exchanges change the inverse together
+_TOGETHER = 32  # exchanges that change the inverse at once
 
 
 class Replication(Enum):
@@ -157,42 +156,29 @@ class Exchange(Struct, frozen=True):
         The number of passes is bounded, and in a large design the last one gains less than .02 % of the efficiency.
         """
         now = self._begun(levels.copy(), near)
+        passes = self._passes(now, near)
         little, since = self._little(now), _ROUNDING  # random runs may be all but singular
         for _ in range(_MOST_PASSES):
-            promises = self._promises(now, near)
+            promises = self._promises(passes)
             order = self.fixed + np.argsort(-promises, kind="stable")[: int((promises > self._least(now)).sum())]
             before = now.about.value
-            exchanged = self._pass(order, now, near)
+            exchanged = passes.exchange(order)
             since += exchanged
             if since > _ROUNDING:
-                now.about.refresh(now.rows)
+                passes.refresh()
                 since = 0
             if not exchanged or now.about.value - before < little:
                 break
         now.about.refresh_value(now.rows)
         return now.levels, now.about.value
 
-    def _pass(self, order: Index, now: _Now, near: Neighbourhood) -> int:
-        """Exchange those runs that can be improved, in that order; the number of exchanges."""
-        if not isinstance(near, AnySetting) or not self._exchanges_together(now):
-            return sum(self._exchange(int(place), now, near) for place in order)
-        starts = range(0, len(order), _TOGETHER)
-        return sum(self._exchange_together(order[start : start + _TOGETHER], now, near) for start in starts)
-
-    def _exchanges_together(self, now: _Now) -> bool:
-        """Whether exchanges are applied together, which rounds otherwise, so that another design may be found.
-
-        Validations compute their designs, without potential terms, again when they are resumed. Screenings store
-        theirs, which have such terms; only earlier versions could be killed before they stored that after a look.
-        """
-        return self.moments is None and self.basis.primary < len(self.basis.kept) and self._large(now)
-
-    def _large(self, now: _Now) -> bool:
-        return bool(len(now.rows) * now.rows.shape[1] ** 2 > _LARGE)
+    @staticmethod
+    def _work(now: _Now) -> int:
+        return len(now.rows) * int(now.rows.shape[1]) ** 2
 
     def _little(self, now: _Now) -> float:
         """The gain of a pass below which a search ends; minus infinity if only a pass without exchanges ends it."""
-        ends = self.moments is None and self._large(now)
+        ends = self.moments is None and self._work(now) > _LARGE
         return now.rows.shape[1] * math.log1p(_LITTLE) if ends else -math.inf
 
     def _begun(self, levels: Levels, near: Neighbourhood) -> _Now:
@@ -200,61 +186,147 @@ class Exchange(Struct, frozen=True):
         about = Information(rows, self.prior, near.watched, self.moments)
         return _Now(levels, rows, about, Counter(row.tobytes() for row in levels))
 
-    def _promises(self, now: _Now, near: Neighbourhood) -> FloatArray:
+    def _passes(self, now: _Now, near: Neighbourhood) -> _Passes:
+        """How a pass exchanges runs: together only where the determinant of a model with potential terms is sought.
+
+        That rounds otherwise, so that another design may be found. Validations compute their designs, which have no
+        potential terms, again when they are resumed; screenings store theirs.
+        """
+        together = self.moments is None and self.basis.primary < len(self.basis.kept) and self._work(now) > _MANY
+        return _Together(self, now, near) if together and isinstance(near, AnySetting) else _OneByOne(self, now, near)
+
+    def _promises(self, passes: _Passes) -> FloatArray:
         """The gain of the best exchange of each free run at present, shape (free runs,)."""
-        total = len(now.levels)
-        moves = sum(self.basis.model.sizes) * now.rows.shape[1] if near.watched is None else len(near.watched)
-        size = max(1, _NUMBERS_AT_ONCE // moves)
+        total, size = len(passes.now.levels), max(1, _NUMBERS_AT_ONCE // passes.numbers)
         parts = [slice(start, min(start + size, total)) for start in range(self.fixed, total, size)]
-        return np.concatenate([self._gains(part, now, near).max(axis=1, initial=0.0) for part in parts])
+        return np.concatenate([passes.gains(part).max(axis=1, initial=0.0) for part in parts])
 
-    def _gains(self, places: slice, now: _Now, near: Neighbourhood) -> FloatArray:
-        """The gain of each move of those runs, shape (runs, moves)."""
-        return near.gains(now.about, now.rows[places], now.levels[places])
-
-    def _exchange(self, place: int, now: _Now, near: Neighbourhood) -> bool:
-        """Exchange one run for its best replacement; whether there was a better one."""
-        here = slice(place, place + 1)
-        before = now.levels[place].copy()
-        move = self._best(self._gains(here, now, near)[0], now, before, near)
-        if move is None:
-            return False
-        after = near.moved(before, move)
-        row = self._row(place, after)
-        now.about.exchange(now.rows[place], row)
-        now.put(place, after, row)
-        return True
-
-    def _exchange_together(self, places: Index, now: _Now, near: AnySetting) -> int:
-        """Exchange each run for its best replacement where there is a better one; the number of exchanges."""
-        pending, made = near.pending(now.about, now.rows[places], now.levels[places]), 0
-        for number, place in enumerate(places.tolist()):
-            gains = pending.gains(number)[near.basis.columns.places]
-            move = self._best(gains, now, now.levels[place], near)
-            if move is not None:
-                after = near.moved(now.levels[place], move)
-                row = self._row(place, after)
-                pending.exchange(number, row)
-                now.put(place, after, row)
-                made += 1
-        pending.apply()
-        return made
-
-    def _row(self, place: int, levels: Levels) -> FloatArray:
+    def row(self, place: int, levels: Levels) -> FloatArray:
         """All columns of a run at that place."""
         return np.concatenate([self.blocks[place], self.basis.matrix(levels[None])[0]])
 
-    def _best(self, gains: FloatArray, now: _Now, row: Levels, near: Neighbourhood) -> int | None:
-        least = self._least(now)
-        if self.replication is Replication.ALLOWED:
-            best = int(np.argmax(gains))
-            return best if gains[best] > least else None
-        for move in np.argsort(-gains, kind="stable"):
-            if gains[move] <= least:
-                return None
-            if not now.taken[near.moved(row, int(move)).tobytes()]:
-                return int(move)
-        return None
+    def best(self, gains: FloatArray, now: _Now, row: Levels, near: Neighbourhood) -> int | None:
+        """The move of a run with the largest gain, if that is large enough; to a new run if replication is banned."""
+        least, move = self._least(now), int(np.argmax(gains))
+        if gains[move] <= least:
+            return None
+        if self._allowed(move, now, row, near):
+            return move
+        order = np.argsort(-gains, kind="stable")[: np.count_nonzero(gains > least)].tolist()
+        return next((move for move in order if self._allowed(move, now, row, near)), None)
+
+    def _allowed(self, move: int, now: _Now, row: Levels, near: Neighbourhood) -> bool:
+        return self.replication is Replication.ALLOWED or not now.taken[near.moved(row, move).tobytes()]
 
     def _least(self, now: _Now) -> float:
         return _LEAST_GAIN * (1.0 if self.moments is None else now.about.average_variance)
+
+
+class _Passes(Protocol):
+    """How the passes of a search evaluate and exchange its runs."""
+
+    now: _Now
+
+    @property
+    def numbers(self) -> int:
+        """The size of what a run's gains are computed from."""
+
+    def gains(self, places: slice) -> FloatArray:
+        """The gain of each move of those runs, shape (runs, moves)."""
+
+    def exchange(self, order: Index) -> int:
+        """Exchange those runs that can be improved, in that order; the number of exchanges."""
+
+    def refresh(self) -> None:
+        """Compute what exchanges update again."""
+
+
+@dataclass
+class _OneByOne:
+    """Passes in which each exchange changes the inverse."""
+
+    search: Exchange
+    now: _Now
+    near: Neighbourhood
+
+    @property
+    def numbers(self) -> int:
+        """The columns of all moves."""
+        watched, sizes = self.near.watched, self.search.basis.model.sizes
+        return sum(sizes) * self.now.rows.shape[1] if watched is None else len(watched)
+
+    def gains(self, places: slice) -> FloatArray:
+        """The gain of each move of those runs."""
+        return self.near.gains(self.now.about, self.now.rows[places], self.now.levels[places])
+
+    def exchange(self, order: Index) -> int:
+        """Exchange each run for its best replacement where there is a better one."""
+        return sum(self._exchange(int(place)) for place in order)
+
+    def refresh(self) -> None:
+        """Compute the information again."""
+        self.now.about.refresh(self.now.rows)
+
+    def _exchange(self, place: int) -> bool:
+        before = self.now.levels[place].copy()
+        move = self.search.best(self.gains(slice(place, place + 1))[0], self.now, before, self.near)
+        if move is None:
+            return False
+        after = self.near.moved(before, move)
+        row = self.search.row(place, after)
+        self.now.about.exchange(self.now.rows[place], row)
+        self.now.put(place, after, row)
+        return True
+
+
+@dataclass
+class _Together:
+    """Passes in which the exchanges of some runs change the inverse, and the rows' products with it, together."""
+
+    search: Exchange
+    now: _Now
+    near: AnySetting
+
+    def __post_init__(self) -> None:
+        self._products = self.now.rows @ self.now.about.inverse
+        self._columns = self.near.changed(self.now.rows)
+
+    @property
+    def numbers(self) -> int:
+        """The columns that are changed by all moves."""
+        return sum(each.jumps[:, 0].size for each in self.near.basis.columns.shifts)
+
+    def gains(self, places: slice) -> FloatArray:
+        """The gain of each move of those runs."""
+        now = self.now
+        changes = self.near.basis.changes(now.levels[places])
+        forms = changed_forms(now.rows[places], self._products[places], changes, self._columns, now.about.inverse)
+        return (forms.growth - 1.0)[:, self.near.basis.columns.places]
+
+    def exchange(self, order: Index) -> int:
+        """Exchange each run for its best replacement where there is a better one."""
+        starts = range(0, len(order), _TOGETHER)
+        return sum(self._exchange(order[start : start + _TOGETHER]) for start in starts)
+
+    def refresh(self) -> None:
+        """Compute the information and the products again."""
+        self.now.about.refresh(self.now.rows)
+        self._products = self.now.rows @ self.now.about.inverse
+
+    def _exchange(self, places: Index) -> int:
+        now, near, made = self.now, self.near, list[int]()
+        changes = near.basis.changes(now.levels[places])
+        pending = PendingExchanges(now.about, now.rows[places], self._products[places], changes, self._columns)
+        for number, place in enumerate(places.tolist()):
+            gains = pending.gains(number)[near.basis.columns.places]
+            move = self.search.best(gains, now, now.levels[place], near)
+            if move is not None:
+                after = near.moved(now.levels[place], move)
+                row = self.search.row(place, after)
+                pending.exchange(number, row)
+                now.put(place, after, row)
+                made.append(place)
+        solved, weighted = pending.apply()
+        downdate(self._products.T, weighted, solved @ now.rows.T)
+        self._products[made] = now.rows[made] @ now.about.inverse
+        return len(made)

@@ -236,7 +236,7 @@ class Information:
         from scipy.linalg import cho_solve  # loaded only where a design is searched for: it is slow
 
         factor = self._factor(rows)
-        self.inverse = np.asarray(cho_solve((factor, True), np.eye(len(factor)), check_finite=False))
+        self.inverse = np.asfortranarray(cho_solve((factor, True), np.eye(len(factor)), check_finite=False))
         self._spread = None if self._moments is None else self.inverse @ self._moments @ self.inverse
         self.average_variance = 0.0 if self._moments is None else float((self.inverse * self._moments).sum())
         self._variances = self._forms(self.inverse)
@@ -270,9 +270,8 @@ class Information:
         The gain is the relative growth of the determinant, or the decrease of the average variance. ``rows`` has shape
         (rows, parameters), ``others`` (rows, moves, parameters), and the result (rows, moves).
         """
-        flat = others.reshape(-1, others.shape[-1])
-        spreads = None if self._spread is None else self._against(rows, others, flat @ self._spread)
-        return self._gains(rows, self._against(rows, others, flat @ self.inverse), spreads)
+        spreads = None if self._spread is None else self._against(rows, others, self._spread)
+        return self._gains(self._against(rows, others, self.inverse), spreads)
 
     def shift_gains(self, rows: FloatArray, changes: Sequence[FloatArray], columns: Sequence[Index]) -> FloatArray:
         """The same gains where only a few columns change; shape (rows, moves).
@@ -280,15 +279,16 @@ class Information:
         For each group of options, ``changes``, shape (options, rows, moves, changed columns), is what moves add to
         those of the ``columns``, shape (options, changed columns).
         """
-        spreads = None if self._spread is None else self._changed(rows, changes, columns, self._spread)
-        return self._gains(rows, self._changed(rows, changes, columns, self.inverse), spreads)
+        spread, variances = self._spread, changed_forms(rows, rows @ self.inverse, changes, columns, self.inverse)
+        spreads = None if spread is None else changed_forms(rows, rows @ spread, changes, columns, spread)
+        return self._gains(variances, spreads)
 
     def watched_gains(self, rows: FloatArray) -> FloatArray:
         """The same gains for the watched rows, which take over a row's block columns; shape (rows, watched)."""
         spreads = None
         if self._spread is not None and self._spreads is not None:
             spreads = self._completed(rows, self._spread, self._spreads)
-        return self._gains(rows, self._completed(rows, self.inverse, self._variances), spreads)
+        return self._gains(self._completed(rows, self.inverse, self._variances), spreads)
 
     def exchange(self, row: FloatArray, other: FloatArray) -> None:
         """Replace a row by the other one."""
@@ -300,8 +300,8 @@ class Information:
         watched = self._watched @ solved[self._lead :]
         if self._spread is not None:
             self._exchange_spread(pair, solved, weights, watched)
-        self.log_determinant += math.log(max(-determinant, _LEAST))
-        self.inverse -= solved @ weights @ solved.T
+        self.log_determinant += math.log(max(-determinant, LEAST_GROWTH))
+        downdate(self.inverse, (solved @ weights).T, solved.T)
         self._variances -= _paired(watched @ weights, watched)
 
     def _exchange_spread(self, pair: FloatArray, solved: FloatArray, weights: FloatArray, watched: FloatArray) -> None:
@@ -321,145 +321,85 @@ class Information:
         inner = matrix[self._lead :, self._lead :]
         return _paired(self._watched @ inner, self._watched)
 
-    def _completed(self, rows: FloatArray, matrix: FloatArray, forms: FloatArray) -> _Forms:
-        """The watched rows' quadratic forms with each row's blocks, and their products with each row."""
+    def _completed(self, rows: FloatArray, matrix: FloatArray, forms: FloatArray) -> Forms:
+        """Those of the watched rows, with each row's blocks."""
         lead, blocks = self._lead, rows[:, : self._lead]
-        products = (rows @ matrix[:, lead:]) @ self._watched.T
+        solved = rows @ matrix
+        own, products = _paired(solved, rows)[:, None], solved[:, lead:] @ self._watched.T
         if not lead:
-            return forms, products
+            return Forms(own, forms, products)
         inner = matrix[:lead, :lead]
-        products += _paired(rows @ matrix[:, :lead], blocks)[:, None]
+        products += _paired(solved[:, :lead], blocks)[:, None]
         mixed = 2.0 * (blocks @ matrix[:lead, lead:]) @ self._watched.T
-        return forms + mixed + _paired(blocks @ inner, blocks)[:, None], products
+        return Forms(own, forms + mixed + _paired(blocks @ inner, blocks)[:, None], products)
 
     @staticmethod
-    def _changed(
-        rows: FloatArray, changes: Sequence[FloatArray], columns: Sequence[Index], matrix: FloatArray
-    ) -> _Forms:
-        """The changed rows' quadratic forms, and their products with their rows."""
-        products = rows @ matrix
-        crossed, squares = [np.empty((len(rows), 0))], [np.empty((len(rows), 0))]
-        for found, places in zip(changes, columns, strict=True):
-            squares.append(_by_row(_squares(found, places, matrix)))
-            crossed.append(_by_row(np.einsum("orsc,roc->ors", found, products[:, places])))
-        own, mixed = _paired(products, rows)[:, None], np.hstack(crossed)
-        return own + 2.0 * mixed + np.hstack(squares), own + mixed
+    def _against(rows: FloatArray, others: FloatArray, matrix: FloatArray) -> Forms:
+        """Those of the other rows."""
+        shaped = (others.reshape(-1, others.shape[-1]) @ matrix).reshape(others.shape)
+        own = _paired(rows @ matrix, rows)[:, None]
+        return Forms(own, np.einsum("ijk,ijk->ij", shaped, others), np.einsum("ijk,ik->ij", shaped, rows))
 
-    def _against(self, rows: FloatArray, others: FloatArray, solved: FloatArray) -> _Forms:
-        """The others' quadratic forms, and their products with their rows."""
-        shaped = solved.reshape(others.shape)
-        return np.einsum("ijk,ijk->ij", shaped, others), np.einsum("ijk,ik->ij", shaped, rows)
-
-    def _gains(self, rows: FloatArray, variances: _Forms, spreads: _Forms | None) -> FloatArray:
-        # Fedorov (1972), Theory of Optimal Experiments, section 3.2: the factor by which the determinant grows.
-        own = _paired(rows @ self.inverse, rows)[:, None]
-        factor = (1.0 + variances[0]) * (1.0 - own) + variances[1] ** 2
-        if spreads is None or self._spread is None:
-            return np.asarray(factor - 1.0)
+    @staticmethod
+    def _gains(variances: Forms, spreads: Forms | None) -> FloatArray:
+        growth = variances.growth
+        if spreads is None:
+            return growth - 1.0
         # Woodbury's identity for the same exchange: Meyer and Nachtsheim (1995), Technometrics 37, section 3.
-        kept = _paired(rows @ self._spread, rows)[:, None]
-        change = (1.0 - own) * spreads[0] + 2.0 * variances[1] * spreads[1] - (1.0 + variances[0]) * kept
-        return np.where(factor > _LEAST, change / np.maximum(factor, _LEAST), -np.inf)
+        change = (1.0 - variances.own) * spreads.others + 2.0 * variances.products * spreads.products
+        change -= (1.0 + variances.others) * spreads.own
+        return np.where(growth > LEAST_GROWTH, change / np.maximum(growth, LEAST_GROWTH), -np.inf)
 
 
-class PendingExchanges:
-    """Exchanges of a few rows by shifts of single settings, applied to ``about`` together.
+class Forms(NamedTuple):
+    """Quadratic forms in a matrix: rows' ``own``, those of ``others``, and the ``products`` of the two.
 
-    The inverse is A - R W R' until then, with two columns of R for each exchange and W of blocks of two: products of
-    matrices replace a change of the whole inverse at each exchange. Gains and results are those of
-    ``Information.shift_gains`` and ``exchange`` but for rounding, for the determinant alone.
-
-    Args:
-        about: the information of all rows, with no watched ones and no moments.
-        rows: those that may be exchanged, shape (rows, parameters).
-        changes: what moves add to the columns that they change, as for ``shift_gains``.
-        columns: the columns, as for ``shift_gains``.
+    ``own`` has shape (rows, 1), the rest (rows, moves).
     """
 
-    def __init__(
-        self, about: Information, rows: FloatArray, changes: Sequence[FloatArray], columns: Sequence[Index]
-    ) -> None:
-        self._about, self._rows = about, rows
-        self._changes, self._columns = changes, columns
-        self._products = rows @ about.inverse
-        self._own = _paired(self._products, rows)
-        self._squares = [_squares(found, places, about.inverse) for found, places in zip(changes, columns, strict=True)]
-        self._solved = np.empty((2 * len(rows), rows.shape[1]))  # R'
-        self._weights = np.empty((len(rows), 2, 2))
-        self._parts = [np.empty((len(places), 2 * len(rows), places.shape[1])) for places in columns]
-        self._made = 0
+    own: FloatArray
+    others: FloatArray
+    products: FloatArray
 
-    def gains(self, number: int) -> FloatArray:
-        """The gain of each move of that row, all options of a group together; shape (moves,)."""
-        products, own = self._now(number)
-        crossed, squares = [], []
-        for changes, columns, known, parts in zip(
-            self._changes, self._columns, self._squares, self._parts, strict=True
-        ):
-            found = changes[:, number]
-            crossed.append((found @ products[columns][:, :, None]).ravel())
-            inner = found @ parts[:, : 2 * self._made].transpose(0, 2, 1)
-            squares.append((known[:, number] - self._lost(inner)).ravel())
-        mixed = np.concatenate(crossed)
-        variances = own + 2.0 * mixed + np.concatenate(squares)
-        return np.asarray((1.0 + variances) * (1.0 - own) + (own + mixed) ** 2 - 1.0)
-
-    def exchange(self, number: int, other: FloatArray) -> None:
-        """Replace that row by the other one."""
-        row = self._rows[number]
-        products, own = self._now(number)
-        changed = np.flatnonzero(other != row)
-        jump = other[changed] - row[changed]
-        solved = jump @ self._about.inverse[changed] - self._removed(self._solved[: 2 * self._made, changed] @ jump)
-        pair = np.array([products + solved, products])
-        variances, covariance = float(pair[0] @ other), float(products @ other)
-        core = np.array([[variances + 1.0, covariance], [covariance, own - 1.0]])
-        here = slice(2 * self._made, 2 * self._made + 2)
-        self._solved[here], self._weights[self._made] = pair, np.linalg.inv(core)
-        for columns, parts in zip(self._columns, self._parts, strict=True):
-            parts[:, here] = pair[:, columns].transpose(1, 0, 2)
-        self._about.log_determinant += math.log(max(-float(np.linalg.det(core)), _LEAST))
-        self._made += 1
-
-    def apply(self) -> None:
-        """Change the inverse of ``about`` by all exchanges."""
-        solved, weights = self._solved[: 2 * self._made], self._weights[: self._made]
-        weighted = weights @ solved.reshape(self._made, 2, solved.shape[1])
-        self._about.inverse -= solved.T @ weighted.reshape(solved.shape)
-
-    def _now(self, number: int) -> tuple[FloatArray, float]:
-        """The product of that row with the present inverse, and its quadratic form."""
-        row = self._rows[number]
-        products = self._products[number] - self._removed(self._solved[: 2 * self._made] @ row)
-        return products, float(products @ row)
-
-    def _removed(self, inner: FloatArray) -> FloatArray:
-        """R W times a vector of shape (2 * exchanges,)."""
-        weighted = self._weights[: self._made] @ inner.reshape(-1, 2, 1)
-        return weighted.ravel() @ self._solved[: 2 * self._made]
-
-    def _lost(self, inner: FloatArray) -> FloatArray:
-        """The quadratic forms in W of vectors of shape (..., 2 * exchanges)."""
-        pairs = inner.reshape(*inner.shape[:-1], self._made, 2)
-        weights = self._weights[: self._made]
-        return np.asarray(
-            (
-                weights[:, 0, 0] * pairs[..., 0] ** 2
-                + 2.0 * weights[:, 0, 1] * pairs[..., 0] * pairs[..., 1]
-                + weights[:, 1, 1] * pairs[..., 1] ** 2
-            ).sum(axis=-1)
-        )
+    @property
+    def growth(self) -> FloatArray:
+        """The factor by which the determinant grows (Fedorov 1972, Theory of Optimal Experiments, section 3.2)."""
+        return np.asarray((1.0 + self.others) * (1.0 - self.own) + self.products**2)
 
 
-_Forms = tuple[FloatArray, FloatArray]
-_LEAST = 1e-12
+LEAST_GROWTH = 1e-12
+"""The factor of a determinant below which it is rounding."""
 
 
-def _squares(changes: FloatArray, columns: Index, matrix: FloatArray) -> FloatArray:
+def downdate(matrix: FloatArray, left: FloatArray, right: FloatArray) -> None:
+    """Subtract left' right, of shapes (any, parameters), from a matrix in Fortran's order, in place."""
+    from scipy.linalg.blas import dgemm
+
+    dgemm(-1.0, left.T, right.T, beta=1.0, c=matrix, trans_b=True, overwrite_c=True)
+
+
+def changed_forms(
+    rows: FloatArray,
+    products: FloatArray,
+    changes: Sequence[FloatArray],
+    columns: Sequence[Index],
+    matrix: FloatArray,
+) -> Forms:
+    """The forms of rows with changes, as those of ``Information.shift_gains``; ``products`` are rows @ matrix."""
+    crossed, squares = [np.empty((len(rows), 0))], [np.empty((len(rows), 0))]
+    for found, places in zip(changes, columns, strict=True):
+        squares.append(_by_row(changed_squares(found, places, matrix)))
+        crossed.append(_by_row(np.einsum("orsc,roc->ors", found, products[:, places])))
+    own, mixed = _paired(products, rows)[:, None], np.hstack(crossed)
+    return Forms(own, own + 2.0 * mixed + np.hstack(squares), own + mixed)
+
+
+def changed_squares(changes: FloatArray, columns: Index, matrix: FloatArray) -> FloatArray:
     """The quadratic forms of changes of a group of options, of shape (options, rows, settings)."""
     inner = changes.reshape(len(columns), -1, changes.shape[3])
-    inner = np.einsum("omc,omc->om", inner @ matrix[columns[:, :, None], columns[:, None]], inner)
-    return np.asarray(inner.reshape(changes.shape[:3]))
+    flat = matrix.ravel(order="K")  # of a symmetric matrix, whichever its order
+    blocks = flat.take(columns[:, None] * len(matrix) + columns[:, :, None])
+    return np.asarray(np.einsum("omc,omc->om", inner @ blocks, inner).reshape(changes.shape[:3]))
 
 
 def _by_row(forms: FloatArray) -> FloatArray:
