@@ -172,9 +172,10 @@ def of_forks(about: tuple[ForkCase, int]) -> Decided:
     chosen = rng.choice(len(_held_out()), size=case.cells, replace=False)
     known = {cell.configuration: _held_out()[place] for cell, place in zip(cells, chosen, strict=True)}
 
-    def measure(task: Task) -> dict[str, FloatArray]:
+    def measure(task: Task) -> dict[str, list[float]]:
         runs = known[task.configuration]
-        return {"time": (case.ratio if task.revision == NEW.id else 1.0) * runs[rng.integers(len(runs))]}
+        ratio = case.ratio if task.revision == NEW.id else 1.0
+        return {"time": (ratio * runs[rng.integers(len(runs))]).tolist()}
 
     return judged(check(cells, case.alpha, seed), FakeEngine(measure))
 

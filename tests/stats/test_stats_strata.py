@@ -98,6 +98,15 @@ def test_a_stratum_of_few_or_equal_values_has_no_interval() -> None:
     assert enough.interval() == pytest.approx(stats.t.interval(0.95, 2, 7 / 3, stats.sem([1.0, 2.0, 4.0])))
 
 
+def test_no_stratum_has_an_interval_with_one_degree_of_freedom() -> None:
+    """With one it would be 12.7 standard errors wide, and that of two rounded values often nothing."""
+    rng, sizes = RNG(8), np.array([1, 2, 3, 2, 5])
+    owners, shares = np.repeat(np.arange(5), sizes), np.full(5, 0.2)
+    for values in (rng.normal(10.0, 1.0, 13), rng.lognormal(0.0, 3.0, 13), np.round(rng.normal(10.0, 1.0, 13))):
+        found = stratum_means(values, owners, shares)
+        assert [each.df for each in found if each.interval() is not None] == [2.0, 4.0]
+
+
 @pytest.mark.parametrize("ratio", [1.0, 10.0])
 @pytest.mark.parametrize("number", [3, 4])
 @pytest.mark.parametrize("strata", [1, 2, 4])
