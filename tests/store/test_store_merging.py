@@ -26,6 +26,7 @@ from hati.core import (
     StudyId,
     Task,
     Workload,
+    replace,
 )
 from hati.store import Count, Selection, SqlStore, count_merge, merge, merging, open_store
 from postgres import PostgresServer
@@ -264,3 +265,13 @@ def test_events_come_back_as_they_were(tmp_path: Path) -> None:
     [back] = store.events()
     assert back == event
     assert back.id == event.id
+    caused = replace(event, finding="regression-2", sizes={spot: Size(1.2, 1.1, 1.3, "b=on")})
+    assert store.add_events([caused]) == 1
+    assert caused in store.events()
+
+
+def test_events_without_settings_have_the_ids_that_they_had() -> None:
+    spot, size = SeriesKey("main", "time", "a=1", "", "m"), Size(1.2, 1.1, 1.3)
+    event = Event("regression-1", EventKind.SEEN, datetime(2026, 1, 1, tzinfo=UTC), "s", "r0", "r1", {spot: size})
+    assert event.id == "7df0ef1abff33b1f9bc4240c"
+    assert replace(event, sizes={spot: replace(size, most_where="b=on")}).id != event.id

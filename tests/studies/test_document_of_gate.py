@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-import pytest
-from example_gates import GATES, gate, report, row
+import json
+from datetime import UTC, datetime
 
-from hati.core import Configuration, Size, replace
-from hati.document import publish
+import pytest
+from example_gates import GATES, affected, gate, report, row
+
+from hati.core import Assignment, Configuration, Size, replace
+from hati.document import Joined, publish
 from hati.render import to_plain
 from hati.studies.comparison import ChangeVerdict, Comparison
-from hati.studies.findings import Ruling, findings_table, report_sentence
+from hati.studies.findings import (
+    FindingsJson,
+    Report,
+    Ruling,
+    events_of,
+    findings_of,
+    findings_table,
+    report_sentence,
+    sighting_of,
+)
 from hati.studies.gate.conclusion import StratumChange
 from hati.studies.gate.document import GateJson, gate_answer, gate_cases, gate_table, gate_tables
 from hati.studies.known import Coverage, coverage_notes
@@ -196,8 +208,28 @@ def test_places_of_a_finding_are_named_with_their_sizes_and_the_largest_first() 
     assert where in report_sentence(replace(first, finding=both))
     table = findings_table([both])
     assert table.rows[0][3:6] == ("b latency; a latency", "+30.0 %", "+20.0 to +40.0 %")
-    assert "change: the largest, which is at the first place." in table.notes
-    assert not any("largest" in note for note in findings_table([first.finding]).notes)
+    assert any(note.startswith("change: that of the first place") for note in table.notes)
+    assert not any("first place" in note for note in findings_table([first.finding]).notes)
+
+
+def test_a_finding_names_what_changed_over_all_and_the_cause_that_was_found() -> None:
+    stratum = Configuration({"mode": "fast"})
+    whole, part = row(ChangeVerdict.SLOWER), row(ChangeVerdict.SLOWER)
+    larger = replace(part, configuration=stratum, change=replace(part.change, ratio=1.14, interval=(1.12, 1.16)))
+    found = gate(whole)
+    found = replace(found, strata=(StratumChange(Assignment(stratum), larger),), affected_options=affected())
+    seen = sighting_of(found, frozenset(), frozenset())
+    [finding] = findings_of(events_of(seen, (), datetime(2026, 1, 1, tzinfo=UTC)))
+    assert "main latency +13.0 % (+11.5 to +14.5 %), most where cache=true; main latency mode=fast +14.0 %" in (
+        report_sentence(Report(finding, news=True, fails=True))
+    )
+    [cells] = findings_table([finding]).rows
+    assert cells[3:5] == (
+        "main latency, most where cache=true; main latency mode=fast, most where cache=true",
+        "+13.0 %",
+    )
+    published = json.dumps(to_plain(publish(Joined(findings=[finding]), FindingsJson)))
+    assert published.count('"most_where": "cache=true"') == 2
 
 
 def test_both_places_that_cannot_be_measured_are_named() -> None:

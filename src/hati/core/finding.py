@@ -48,6 +48,8 @@ class SeriesKey(Struct, frozen=True, order=True):
 class Size(Struct, frozen=True):
     """The size of a change in one series: the ratio of the metric after it to that before, with its interval.
 
+    ``most_where`` has the settings where the change was found to be largest, in words; empty if it depends on none.
+
     Raises:
         InputError: for a ratio outside of its interval.
     """
@@ -55,10 +57,16 @@ class Size(Struct, frozen=True):
     ratio: float
     low: float
     high: float
+    most_where: str = ""
 
     def __post_init__(self) -> None:
         if not self.low <= self.ratio <= self.high or math.isnan(self.ratio):
             raise InputError(f"a ratio of {self.ratio:g} is not within {self.low:g} to {self.high:g}")
+
+    @property
+    def values(self) -> tuple[float | str, ...]:
+        """Its fields, in order, as events are stored and identified: without settings if there are none."""
+        return astuple(self) if self.most_where else (self.ratio, self.low, self.high)
 
 
 class Event(Struct, frozen=True, dict=True):
@@ -87,7 +95,7 @@ class Event(Struct, frozen=True, dict=True):
     @cached_property
     def id(self) -> str:
         """A hash of all fields: the same event in two stores has one id."""
-        sizes = [[*astuple(spot), *astuple(size)] for spot, size in sorted(self.sizes.items())]
+        sizes = [[*astuple(spot), *size.values] for spot, size in sorted(self.sizes.items())]
         return digest(
             [
                 self.finding,

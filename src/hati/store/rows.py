@@ -284,7 +284,7 @@ def _read_or_raise(row: Row[Any], name: str) -> Event:
 
 
 def _event_row(event: Event) -> dict[str, object]:
-    sizes = [[*astuple(spot), *astuple(size)] for spot, size in sorted(event.sizes.items())]
+    sizes = [[*astuple(spot), *size.values] for spot, size in sorted(event.sizes.items())]
     return {
         "id": event.id,
         "finding": event.finding,

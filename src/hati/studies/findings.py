@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from hati.core import Event, EventKind, Finding, FindingState, SeriesKey, Size, digest
 from hati.core.wording import listed
@@ -155,7 +155,7 @@ def sighting_of(found: GateConclusion, between: frozenset[str], covered: frozens
     same = set()
     for row in (*found.rows, *(each.comparison for each in found.strata)):
         spot = spot_of(row)
-        verdict, size = row.change.verdict, _size(row)
+        verdict, size = row.change.verdict, _size(found, row)
         if verdict is ChangeVerdict.SAME:
             same.add(spot)
         elif size is not None and verdict is ChangeVerdict.SLOWER:
@@ -347,12 +347,12 @@ def spot_of(row: Comparison) -> SeriesKey:
     return SeriesKey(row.benchmark, row.metric.name, str(row.configuration), str(row.workload), row.after.machine)
 
 
-def _size(row: Comparison) -> Size | None:
+def _size(found: GateConclusion, row: Comparison) -> Size | None:
     change = row.change
     if change.ratio is None or change.interval is None:
         return None
-    low, high = change.interval
-    return Size(change.ratio, low, high)
+    most = found.most_affected(row)
+    return Size(change.ratio, *change.interval, "" if most is None else most.settings)
 
 
 class Ruling(Struct, frozen=True):
@@ -442,6 +442,7 @@ class SizeJson(Struct, frozen=True):
     machine: str
     ratio: float
     interval: Annotated[Interval, Of(lambda of: (of.low, of.high))]
+    most_where: Annotated[str | UnsetType, Of(lambda of: of.most_where or None)] = UNSET
 
 
 class EventJson(Struct, frozen=True):
@@ -489,20 +490,23 @@ def findings_table(found: Sequence[Finding]) -> Table:
     rows = tuple(_row(one) for one in found)
     open_ones = sum(one.worse and one.state is not FindingState.RESOLVED for one in found)
     note = f"Regressions that are not resolved: {open_ones} of {len(found)}." if found else "There are none."
-    several = ("change: the largest, which is at the first place.",) if any(len(one.sizes) > 1 for one in found) else ()
+    several = (_FIRST,) if any(len(one.sizes) > 1 for one in found) else ()
     return Table("Findings", columns, rows, (note, *several))
 
 
+_FIRST = "change: that of the first place, the largest over all configurations; of a stratum if none shows there."
+
+
 def _row(found: Finding) -> tuple[str, ...]:
-    places, sizes, intervals = zip(*_by_size(found), strict=True)
-    where = listed(places, 1, "; ")
+    places, sizes, intervals, most = zip(*_by_size(found), strict=True)
+    where = listed(map("".join, zip(places, most, strict=True)), 1, "; ")
     return found.id, found.state.value, _range(found), where, sizes[0], intervals[0], f"{found.since:%Y-%m-%d}"
 
 
 def report_sentence(report: Report) -> str:
     """The news of a finding, in a sentence."""
     finding = report.finding
-    where = listed((f"{place} {size} ({interval})" for place, size, interval in _by_size(finding)), 1, "; ")
+    where = listed((f"{place} {size} ({interval}){most}" for place, size, interval, most in _by_size(finding)), 1, "; ")
     what = _WORDS.get(finding.unreported, finding.state.value) if finding.unreported else finding.state.value
     by = f", acknowledged by {finding.author}: {finding.reason}" if finding.state is FindingState.ACKNOWLEDGED else ""
     return f"{finding.id} ({what}): {where}, {_range(finding)}{by}"
@@ -512,14 +516,18 @@ def _range(found: Finding) -> str:
     return f"{found.reference[:_SHORT_ID]}..{found.revision[:_SHORT_ID]}"
 
 
-def _by_size(found: Finding) -> list[tuple[str, str, str]]:
-    """The series in which the finding is, with size and interval; the largest first."""
-    series = sorted(found.sizes.items(), key=lambda one: -abs(one[1].ratio - 1.0))
+def _by_size(found: Finding) -> list[tuple[str, str, str, str]]:
+    """The series in which the finding is, with size, interval and where the change is largest.
+
+    Those over all configurations are first, then strata; of each, the largest.
+    """
+    series = sorted(found.sizes.items(), key=lambda one: (one[0].stratum != "", -abs(one[1].ratio - 1.0)))
     return [
         (
             " ".join(filter(None, (spot.benchmark, spot.metric, spot.stratum))),
             change(size.ratio - 1.0),
             f"{change_number(size.low - 1.0)} to {change(size.high - 1.0)}",
+            f", most where {size.most_where}" if size.most_where else "",
         )
         for spot, size in series
     ]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec import Struct
 
-from hati.core import Assignment, Configuration, FloatArray, Revision, Setting, replace
+from hati.core import Assignment, Configuration, FloatArray, Revision, Setting, replace, setting_text
 from hati.design import sum_codes
 from hati.knowledge import Coverage
 from hati.stats import cell_noise, f_above, holm, t_quantile
@@ -34,6 +34,11 @@ class AffectedOption(Struct, frozen=True):
     interval: tuple[float, float]
     p_value: float
     where: tuple[tuple[str, Setting], ...] = ()
+
+    @property
+    def settings(self) -> str:
+        """The settings at which the change is this one, in words."""
+        return " ".join(f"{name}={setting_text(at)}" for name, at in (*self.where, (self.option, self.setting)))
 
 
 class _Factor(Struct, frozen=True, eq=False):
@@ -259,6 +264,19 @@ class GateConclusion(Struct, frozen=True):
         """
         in_strata = [each.comparison.change.verdict for each in self.strata]
         return worst_verdict([row.change.verdict for row in self.rows], in_strata)
+
+    def most_affected(self, row: Comparison) -> AffectedOption | None:
+        """The settings with the largest change in the row's direction; None if it depends on none.
+
+        For a stratum, an option that is one of its own does not count, nor one found within settings of another.
+        """
+        ratio, own = row.change.ratio, (row.benchmark, row.metric.name)
+        found = [one for one in self.affected_options if (one.benchmark, one.metric) == own]
+        if row.configuration:
+            found = [one for one in found if not one.where and one.option not in row.configuration]
+        if not found or ratio is None:
+            return None
+        return max(found, key=lambda one: one.ratio if ratio > 1.0 else -one.ratio)
 
 
 def worst_verdict(everywhere: Collection[ChangeVerdict], in_strata: Collection[ChangeVerdict]) -> ChangeVerdict:

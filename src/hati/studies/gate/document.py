@@ -122,19 +122,14 @@ def _size(row: Comparison) -> str:
 
 
 def _because(found: GateConclusion, row: Comparison) -> str:
-    """The setting with the largest change in the same direction, if the change depends on settings.
+    """The settings with the largest change in the same direction, if it depends on any.
 
     For a stratum its size is left out: it is the one over all configurations.
     """
-    ratio = row.change.ratio
-    own = [one for one in found.affected_options if (one.benchmark, one.metric) == (row.benchmark, row.metric.name)]
-    if row.configuration:
-        own = [one for one in own if not one.where and one.option not in row.configuration]
-    if not own or ratio is None:
+    most = found.most_affected(row)
+    if most is None:
         return ""
-    most = max(own, key=lambda one: one.ratio if ratio > 1.0 else -one.ratio)
-    where = " ".join(f"{name}={setting_text(setting)}" for name, setting in (*most.where, (most.option, most.setting)))
-    return f", most where {where}" + ("" if row.configuration else f" ({change(most.ratio - 1.0)})")
+    return f", most where {most.settings}" + ("" if row.configuration else f" ({change(most.ratio - 1.0)})")
 
 
 class RevisionJson(Struct, frozen=True):
