@@ -99,6 +99,7 @@ _TIMES = {"seconds", "took", "started", "wall_time", "user_time", "system_time",
 _MEASURED = _TIMES | {"peak_memory", "load", "machine", "key", "task"}
 _MEASURED |= {"most", "last run", "age_seconds"}
 _LEFT_OUT = {"disturbed", "within_process", "format", "joining", "bridges", "machine_ratio", "handovers"}
+_LEFT_OUT |= {"screening_made", "most_where"}
 """What is there where other processes disturbed a run, and what later versions add."""
 ADDED = {"studies": {"subject", "benchmark"}, "compare-effects": {"fixed"}}
 """The columns that later versions add to the rows of a command's table."""
