@@ -13,7 +13,7 @@ from alembic.migration import MigrationContext
 from store_conformance import StoreConformance
 
 from hati.core import HatiError, InputError, MeasurementError, NotInstalledError
-from hati.store import SqlStore, databases, open_store, read_store
+from hati.store import SqlStore, open_store, postgresql, read_store
 from hati.store.opening import database, upgrade
 from hati.store.schema import complete_metadata
 from hati.testing.conformance import MACHINE, METRICS, a_run, a_study
@@ -167,7 +167,7 @@ def test_a_server_that_starts_again_is_awaited(mortal: PostgresServer) -> None:
 def test_a_server_that_stays_away_is_told_and_nothing_is_lost(
     mortal: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(databases, "_RESTART_SECONDS", 0.1)
+    monkeypatch.setattr(postgresql, "_RESTART_SECONDS", 0.1)
     url, study = mortal.database(), a_study()
     store = open_store(url)
     store.begin(study, METRICS, MACHINE)
