@@ -15,13 +15,14 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from forked import Server, build_once, quiet_machine
+from forked import Server, build_once, compile_once, quiet_machine
 from postgres import PostgresServer, programs
 from slurm import Slurm, missing
 
 settings.register_profile("hati", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("hati")
 build_once()
+compile_once()
 quiet_machine()
 
 ROOT = Path(__file__).resolve().parent.parent

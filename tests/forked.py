@@ -23,6 +23,9 @@ from types import TracebackType
 from typing import NamedTuple, NoReturn
 
 import typer.main
+from sqlalchemy import Engine
+from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
+from sqlalchemy.util import LRUCache
 
 from hati.harness import interference
 
@@ -88,6 +91,20 @@ def build_once() -> None:
     typer.main.get_command = functools.cache(typer.main.get_command)
 
 
+_MOST_STATEMENTS = 5_000
+
+
+def compile_once() -> None:
+    """Let the statements of all SQLite stores of a process be compiled once, and not for each store that is opened.
+
+    A compiled statement depends on the statement and on its dialect, and SQLite's is the same for every store.
+    """
+    statements = LRUCache[object, object](_MOST_STATEMENTS)
+    Engine._compiled_cache = property(lambda _: statements, lambda _, __: None)
+    SQLiteDialect_pysqlite.__eq__ = lambda self, other: type(self) is type(other)
+    SQLiteDialect_pysqlite.__hash__ = lambda self: hash(type(self))
+
+
 def quiet_machine() -> None:
     """Let no report warn of other programs, whatever runs beside the tests."""
     interference.MANY = math.inf
@@ -100,6 +117,7 @@ def _serve() -> None:
     for library in LIBRARIES:
         importlib.import_module(library)
     build_once()
+    compile_once()
     from hati.cli.app import app
 
     typer.main.get_command(app)

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
+from hati.stats import threads as of_linear_algebra
 from hati.stats.threads import on_one_thread
 
 
@@ -43,3 +44,21 @@ def test_an_error_gives_the_threads_back() -> None:
     with pytest.raises(ValueError, match="wrong"):
         wrong()
     assert threads() == {4}
+
+
+def test_the_libraries_are_searched_again_only_after_a_module_that_loads_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    searches: list[ThreadpoolController] = []
+
+    def searched() -> ThreadpoolController:
+        searches.append(ThreadpoolController())
+        return searches[-1]
+
+    monkeypatch.setattr(of_linear_algebra, "ThreadpoolController", searched)
+    of_linear_algebra._controller.cache_clear()
+    found = on_one_thread(threads)
+    assert [found(), found()] == [{1}, {1}]
+    assert len(searches) == 1
+    monkeypatch.setattr(of_linear_algebra, "_WITH_BLAS", frozenset({"sys"}))
+    found()
+    assert len(searches) == 2
+    of_linear_algebra._controller.cache_clear()

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
-from functools import wraps
+from functools import cache, wraps
 from typing import ParamSpec, TypeVar
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+_WITH_BLAS = frozenset({"numpy.linalg", "scipy.linalg", "scipy.special"})
+"""The modules whose import loads a BLAS of their own."""
+
+
+@cache
+def _controller(_: frozenset[str]) -> ThreadpoolController:
+    """The loaded libraries, searched once for each set of modules that load one: a search takes milliseconds."""
+    return ThreadpoolController()
 
 
 def on_one_thread(function: Callable[P, R]) -> Callable[P, R]:
@@ -21,7 +31,7 @@ def on_one_thread(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def limited(*given: P.args, **named: P.kwargs) -> R:
-        with threadpool_limits(1, user_api="blas"):
+        with _controller(_WITH_BLAS.intersection(sys.modules)).limit(limits=1, user_api="blas"):
             return function(*given, **named)
 
     return limited

@@ -106,10 +106,16 @@ class SqlStore:
     def __init__(self, engine: Engine, database: Database) -> None:
         self._engine = engine
         self._database = database
-        self._run = Insertion.of(engine, database.insert_missing(schema.run), schema.run, "number")
-        self._observations = Insertion.of(engine, insert(schema.observations), schema.observations)
         self._transactions = Transactions(engine, database)
         _ENGINES.add(engine)
+
+    @cached_property
+    def _run(self) -> Insertion:
+        return Insertion.of(self._engine, self._database.insert_missing(schema.run), schema.run, "number")
+
+    @cached_property
+    def _observations(self) -> Insertion:
+        return Insertion.of(self._engine, insert(schema.observations), schema.observations)
 
     @cached_property
     def ledger(self) -> Ledger:
