@@ -27,7 +27,10 @@ def test_what_is_imported_is_written_as_samples_and_read_again(hati: Hati, tmp_p
 
 def test_warnings_are_on_standard_error(hati: Hati) -> None:
     done = hati("import", str(FIXTURES / "catch2.xml"))
-    assert (done.status, done.json["samples"][0]["runs"]) == (0, [{"warmup": 0, "observations": [659.987]}])
+    assert (done.status, done.json["samples"][0]["runs"]) == (
+        0,
+        [{"warmup": 0, "mean_of": 1, "observations": [659.987]}],
+    )
     assert done.err.startswith("warning: Catch2 gives means")
 
 

@@ -7,7 +7,18 @@ import math
 import numpy as np
 import pytest
 
-from hati.core import Better, Configuration, InputError, Metric, Observations, Sample, SampledRun, Workload, replace
+from hati.core import (
+    Better,
+    Configuration,
+    InputError,
+    Metric,
+    Observations,
+    Sample,
+    SampledRun,
+    SummarizedRuns,
+    Workload,
+    replace,
+)
 from hati.stats import two_sample_tests
 from hati.studies.comparison import (
     Change,
@@ -18,6 +29,7 @@ from hati.studies.comparison import (
     across,
     compare,
     pairs,
+    summary_warnings,
     with_bootstrap_intervals,
     with_median_tests,
 )
@@ -58,11 +70,73 @@ def test_a_side_of_which_only_the_mean_is_known_is_compared_with_the_mean(
     values = np.random.default_rng(2).lognormal(0.0, 0.5, (12, observations))
     whole = sample(values)
     mean = sample(np.array([[values.mean()]]))
-    summary = replace(mean, runs=tuple(replace(run, summary=True) for run in mean.runs))
+    summary = replace(mean, runs=tuple(replace(run, summary=SummarizedRuns()) for run in mean.runs))
     for before, after in ((whole, summary), (summary, whole)):
         [row] = compare(pairs([before], [after])[0], question).rows
         assert row.change.ratio == pytest.approx(1.0)
         assert row.change.verdict is ChangeVerdict.INCONCLUSIVE
+
+
+def summarized(values: np.ndarray, *known: float) -> Sample:
+    """The mean of runs, shape (runs,), as all that is known of them."""
+    mean = sample(np.array([[values.mean()]]))
+    return replace(mean, runs=(replace(mean.runs[0], summary=SummarizedRuns(*known)),))  # type: ignore[arg-type]
+
+
+def test_a_mean_of_runs_with_their_deviation_is_compared_as_the_runs_are() -> None:
+    rng = np.random.default_rng(3)
+    one, other = rng.normal(1.0, 0.005, 10), rng.normal(1.002, 0.005, 20)
+    [whole] = compare(pairs([sample(one[:, None])], [sample(other[:, None])])[0], Question()).rows
+    for before, after in (
+        (sample(one[:, None]), summarized(other, 20, other.std(ddof=1))),
+        (summarized(one, 10, one.std(ddof=1)), sample(other[:, None])),
+        (summarized(one, 10, one.std(ddof=1)), summarized(other, 20, other.std(ddof=1))),
+    ):
+        [row] = compare(pairs([before], [after])[0], Question()).rows
+        assert (row.before.runs, row.after.runs) == (10, 20)
+        assert row.change.p_value == pytest.approx(whole.change.p_value, rel=0.05)
+        assert row.change.interval == pytest.approx(whole.change.interval, abs=2e-3)
+
+
+def test_a_mean_of_more_runs_has_a_narrower_interval() -> None:
+    rng = np.random.default_rng(4)
+    one, other = rng.normal(1.0, 0.05, 10), rng.normal(1.0, 0.05, 20)
+    widths = []
+    for known in ((), (1,), (20,)):
+        [row] = compare(pairs([sample(one[:, None])], [summarized(other, *known)])[0], Question()).rows
+        assert row.change.interval is not None
+        widths.append(row.change.interval[1] - row.change.interval[0])
+    assert widths[0] == widths[1]
+    assert widths[2] / widths[0] == pytest.approx(math.sqrt((1 / 10 + 1 / 20) / (1 / 10 + 1)), rel=0.05)
+
+
+@pytest.mark.acceptance
+@pytest.mark.parametrize("with_deviation", [False, True])
+@pytest.mark.parametrize(("runs", "number"), [(10, 10), (10, 30), (5, 20)])
+def test_comparisons_with_a_mean_keep_their_level_and_cover(runs: int, number: int, with_deviation: bool) -> None:
+    """2,000 pairs of equal noise: 95 % within four standard errors of a rate."""
+    rng, covered, significant = np.random.default_rng([5, runs, number]), 0, 0
+    for _ in range(2_000):
+        one, other = rng.normal(1.0, 0.05, runs), rng.normal(1.0, 0.05, number)
+        known = (number, other.std(ddof=1)) if with_deviation else (number,)
+        [row] = compare(pairs([sample(one[:, None])], [summarized(other, *known)])[0], Question(alpha=0.05)).rows
+        assert row.change.interval is not None
+        assert row.change.p_value is not None
+        covered += row.change.interval[0] <= 1.0 <= row.change.interval[1]
+        significant += row.change.p_value <= 0.05
+    assert abs(covered - 1_900) <= 39
+    assert abs(significant - 100) <= 39
+
+
+def test_what_is_assumed_of_a_mean_is_said() -> None:
+    values = np.random.default_rng(6).normal(1.0, 0.05, 12)
+
+    def warned(*known: float) -> str:
+        return " ".join(summary_warnings(pairs([sample(values[:, None])], [summarized(values, *known)])[0]))
+
+    assert "the number of runs of a mean is not known: it counts as one run" in warned()
+    assert "it is taken to be the other side's" in warned(12)
+    assert (warned(1), warned(12, 0.05)) == ("", "")
 
 
 def test_a_note_says_of_which_means_the_change_is_where_it_differs_from_the_columns() -> None:

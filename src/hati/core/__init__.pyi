@@ -76,6 +76,7 @@ from .run import Resources as Resources
 from .run import Run as Run
 from .run import Sample as Sample
 from .run import SampledRun as SampledRun
+from .run import SummarizedRuns as SummarizedRuns
 from .run import Usage as Usage
 from .run import sampled as sampled
 from .run import usage as usage

@@ -208,12 +208,34 @@ NO_USAGE = Usage()
 NO_ORIGIN = Origin()
 
 
+class SummarizedRuns(Struct, frozen=True):
+    """The runs that a mean stands for: their ``number`` and standard ``deviation``, None where unknown.
+
+    The repetitions of one process are a single run.
+
+    Raises:
+        InputError: for a number below 1, a negative deviation, and a deviation of one run.
+    """
+
+    number: int | None = None
+    deviation: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.number is not None and self.number < 1:
+            raise InputError(f"a mean of {self.number} runs is not a mean", fix="write their number, 1 or more")
+        if self.deviation is not None and not (0.0 <= self.deviation <= LARGEST and self.number != 1):
+            raise InputError(
+                f"{self.deviation:g} is not a standard deviation of runs",
+                fix="write 0 or more, of two runs or more",
+            )
+
+
 class SampledRun(Struct, frozen=True):
     """One run of a sample: its observations in order, and its known properties.
 
     ``started`` is in UTC, None where unknown; ``exit`` is the exit status; ``remark`` is a remark on the run, such as
-    an unfinished warm-up. A ``pooled`` run holds observations of several processes, whose order carries no meaning. A
-    ``summary`` holds a single value: the mean of observations that are not known.
+    an unfinished warm-up. A ``pooled`` run holds observations of several processes, whose order carries no meaning.
+    With ``summary`` the single value is a mean of observations that are not known, of the runs that it describes.
     """
 
     observations: Observations
@@ -223,7 +245,7 @@ class SampledRun(Struct, frozen=True):
     exit: int | None = None
     remark: str = ""
     pooled: bool = False
-    summary: bool = False
+    summary: SummarizedRuns | None = None
 
     def __post_init__(self) -> None:
         if self.started is not None and self.started.tzinfo is None:

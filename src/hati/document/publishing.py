@@ -163,6 +163,8 @@ class SampledRunHeadJson(Struct, frozen=True, kw_only=True):
     repetition: Annotated[int | None, Of("origin.repetition")] = None
     exit: int | None = None
     remark: Annotated[str | None, Of(lambda run: run.remark or None)] = None
+    mean_of: Annotated[int | None, Of(lambda run: run.summary and run.summary.number)] = None
+    deviation: Annotated[float | None, Of(lambda run: run.summary and run.summary.deviation)] = None
 
 
 class SampledRunJson(SampledRunHeadJson, frozen=True, kw_only=True):

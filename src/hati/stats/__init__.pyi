@@ -23,11 +23,13 @@ from .diagnostics import most_suspect as most_suspect
 from .diagnostics import normal_scores as normal_scores
 from .diagnostics import suspect_runs as suspect_runs
 from .differences import Difference as Difference
+from .differences import SampleMean as SampleMean
 from .differences import TwoSampleTest as TwoSampleTest
 from .differences import anytime_critical as anytime_critical
 from .differences import anytime_e_values as anytime_e_values
 from .differences import bootstrap_interval as bootstrap_interval
 from .differences import difference as difference
+from .differences import difference_of_means as difference_of_means
 from .differences import fewest_of_a_share as fewest_of_a_share
 from .differences import fewest_signs as fewest_signs
 from .differences import rank_shift as rank_shift

@@ -144,22 +144,43 @@ class Difference(Struct, frozen=True):
         return t_cdf(-size / error, self.df)
 
 
+class SampleMean(Struct, frozen=True):
+    """The mean of a number of runs and the variance of one, None where it is unknown, as with a single run."""
+
+    mean: float
+    variance: float | None
+    runs: int
+
+    @classmethod
+    def of(cls, values: FloatArray) -> SampleMean:
+        """The mean of run values, shape (runs,)."""
+        several = len(values) > 1
+        return cls(float(np.mean(values)), float(np.var(values, ddof=1)) if several else None, len(values))
+
+
 def difference(first: FloatArray, second: FloatArray) -> Difference:
-    """The difference of the means of two samples of run values, shapes (runs,) each.
+    """The difference of the means of two samples of run values, shapes (runs,) each; see `difference_of_means`."""
+    return difference_of_means(SampleMean.of(first), SampleMean.of(second))
+
+
+def difference_of_means(first: SampleMean, second: SampleMean) -> Difference:
+    """The difference of two means.
 
     With equal sizes the variance is the mean of both samples' and the degrees of freedom are Student's: the test then
-    hardly suffers from unequal variances. Else they are Welch's (1947, Biometrika 34, 28-35).
+    hardly suffers from unequal variances. Else they are Welch's (1947, Biometrika 34, 28-35). Where the variance of one
+    is unknown, it is taken to be that of the other, with the other's degrees of freedom.
     """
-    sizes = len(first), len(second)
-    parts = [float(np.var(values, ddof=1)) if len(values) > 1 else 0.0 for values in (first, second)]
-    df = float(sizes[0] + sizes[1] - 2)
-    squares = [part / size for part, size in zip(parts, sizes, strict=True)]
-    variance = sum(squares) / (1.0 / sizes[0] + 1.0 / sizes[1])
-    if min(sizes) == 1:
-        variance = max(parts)
-    elif sizes[0] != sizes[1] and variance > 0.0:
-        df = sum(squares) ** 2 / sum(s**2 / (n - 1) for s, n in zip(squares, sizes, strict=True))
-    return Difference(float(np.mean(second) - np.mean(first)), variance, df, sizes)
+    sizes = first.runs, second.runs
+    known = [(each.variance, each.runs) for each in (first, second) if each.variance is not None]
+    squares = [variance / size for variance, size in known]
+    df = float(sum(size - 1 for _, size in known))
+    if len(known) == len(sizes):
+        variance = sum(squares) / (1.0 / sizes[0] + 1.0 / sizes[1])
+        if sizes[0] != sizes[1] and variance > 0.0:
+            df = sum(squares) ** 2 / sum(s**2 / (n - 1) for s, n in zip(squares, sizes, strict=True))
+    else:
+        variance = sum(variance for variance, _ in known)
+    return Difference(second.mean - first.mean, variance, df, sizes)
 
 
 _FEWEST = 10

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 from malformed import FIXTURES
 
-from hati.core import Better, InputError, Metric, Sample, SampleFormat, Workload
+from hati.core import Better, InputError, Metric, Sample, SampleFormat, SummarizedRuns, Workload
 from hati.subject.samples import read_all, read_samples
 
 
@@ -168,6 +169,26 @@ def test_rows_of_a_table_are_runs_unless_a_column_says_which(tmp_path: Path) -> 
     (sample,) = read_samples(path).samples
     assert values(sample) == [[1.0, 2.0], [3.0]]
     assert (sample.metric, sample.revision) == (Metric("m", "", Better.HIGHER), "r")
+
+
+def test_rows_of_a_table_may_be_means_of_runs(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("benchmark,value,n,deviation\na,1.5,20,0.25\nb,2,12,\nc,3,,\n")
+    found = [sample.runs[0].summary for sample in read_samples(path).samples]
+    assert found == [SummarizedRuns(20, 0.25), SummarizedRuns(12), None]
+
+
+def test_a_score_of_jmh_is_the_mean_of_its_forks(tmp_path: Path) -> None:
+    metric = {"score": 2.0, "scoreUnit": "us/op"}
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps([{"benchmark": "a", "mode": "avgt", "forks": 5, "primaryMetric": metric}]))
+    [sample] = read_samples(path).samples
+    assert sample.runs[0].summary == SummarizedRuns(5)
+
+
+@pytest.mark.parametrize(("name", "runs"), [("catch2.xml", 1), ("custom.json", None)])
+def test_repetitions_of_one_process_are_one_run_and_others_are_not_counted(name: str, runs: int | None) -> None:
+    assert {run.summary for sample in read(name) for run in sample.runs} == {SummarizedRuns(runs)}
 
 
 def test_a_format_can_be_named() -> None:

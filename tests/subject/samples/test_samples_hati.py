@@ -10,7 +10,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hati.core import Better, Configuration, InputError, Metric, Observations, Sample, SampledRun, Usage, Workload
+from hati.core import (
+    Better,
+    Configuration,
+    InputError,
+    Metric,
+    Observations,
+    Sample,
+    SampledRun,
+    SummarizedRuns,
+    Usage,
+    Workload,
+    replace,
+)
 from hati.core.run import Origin
 from hati.document import Joined, SamplesJson, publish
 from hati.render import to_plain
@@ -43,6 +55,12 @@ def test_what_is_exported_is_read_again(tmp_path: Path) -> None:
     found = read_samples(written(tmp_path, exported))
     assert found.samples == (a_sample(),)
     assert found.warnings == ()
+
+
+def test_a_mean_of_runs_keeps_their_number_and_deviation(tmp_path: Path) -> None:
+    run = SampledRun(Observations("latency", "ms", np.array([2.1])), summary=SummarizedRuns(20, 0.25))
+    exported = to_plain(publish(Joined(samples=[replace(a_sample(), runs=(run,))]), SamplesJson))
+    assert read_samples(written(tmp_path, exported)).samples[0].runs == (run,)
 
 
 def test_packed_files_and_byte_order_marks_are_read(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from statistics import fmean
 from typing import NamedTuple
 
-from hati.core import FloatArray, Observations, Sample, SampledRun, conversion, generator, replace
+from hati.core import Observations, Sample, SampledRun, conversion, generator, replace
 from hati.core.benchmark import COUNT, COUNTERS
 from hati.core.run import WARM_UP
 from hati.core.wording import command_text, listed, span_text
@@ -177,6 +177,22 @@ def machine_warnings(found: Sequence[SamplePair]) -> tuple[str, ...]:
     return tuple(text(pairs[0], _number_of(pairs, found)) for text, pairs in texts if pairs)
 
 
+def summary_warnings(found: Sequence[SamplePair]) -> tuple[str, ...]:
+    """A warning of means of runs whose number, or whose deviation, is unknown, with what is assumed instead."""
+    known = [[run.summary for side in (pair.before, pair.after) for run in side.runs if run.summary] for pair in found]
+    unknown = [pair for pair, own in zip(found, known, strict=True) if any(each.number is None for each in own)]
+    assumed = [
+        pair
+        for pair, own in zip(found, known, strict=True)
+        if pair.mean_of_one_side and any((each.number or 1) > 1 and each.deviation is None for each in own)
+    ]
+    texts = (
+        (unknown, "the number of runs of a mean is not known: it counts as one run, and the interval is wider for it"),
+        (assumed, "the standard deviation of the runs of a mean is not known: it is taken to be the other side's"),
+    )
+    return tuple(f"in {_number_of(pairs, found)} {text}" for pairs, text in texts if pairs)
+
+
 def _number_of(some: Sequence[object], found: Sequence[SamplePair]) -> str:
     return "the comparison" if len(found) == 1 else f"{len(some):,} of {len(found):,} comparisons"
 
@@ -334,8 +350,8 @@ def _row(
         workload=first.workload,
         metric=first.metric,
         change=decision.change(question, first.metric.better),
-        before=_side(first, shown.before.values, noise, decision.scale, question),
-        after=_side(pair.after, shown.after.values, noise, decision.scale, question),
+        before=_side(first, shown.before, noise, decision.scale, question),
+        after=_side(pair.after, shown.after, noise, decision.scale, question),
         choice=choice,
         joining=_joining(pair, noise, decision, question) if pair.across else None,
     )
@@ -358,14 +374,14 @@ def _joining(pair: SamplePair, decided: Difference, decision: Decision, question
     )
 
 
-def _side(sample: Sample, values: FloatArray, decided: Difference, scale: float | None, question: Question) -> Side:
-    mean = float(values.mean())
-    alone = Difference(0.0, decided.variance / 2.0, decided.own, (len(values), len(values)), decided.borrowed)
+def _side(sample: Sample, own: RunValues, decided: Difference, scale: float | None, question: Question) -> Side:
+    mean = float(own.values.mean())
+    alone = Difference(0.0, decided.variance / 2.0, decided.own, (own.runs, own.runs), decided.borrowed)
     width = spread_of(alone.half_width(1.0 - question.alpha), mean, scale)
     return Side(
         mean,
         width,
-        len(values),
+        own.runs,
         sample.revision,
         sample.machine,
         sum(map(bool, disturbances([run.usage for run in sample.runs]))),

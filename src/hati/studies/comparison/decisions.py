@@ -20,6 +20,7 @@ from hati.stats import (
     adaptive_benjamini_hochberg,
     critical_p_value,
     difference,
+    difference_of_means,
     earlier_variances,
     joined,
     least_ratio,
@@ -343,7 +344,11 @@ def _finite(value: float) -> float | None:
 
 def _difference(sides: Sides) -> tuple[Difference, float | None]:
     before, after, scale = on_scale(sides)
-    found = difference(before, after)
+    means = [
+        side.mean_on(values, float(side.values.mean()) if scale is None else scale or 1.0)
+        for side, values in ((sides.before, before), (sides.after, after))
+    ]
+    found = difference_of_means(*means)
     return replace(found, variance=max(found.variance, sides.rounding)), scale
 
 

@@ -32,7 +32,7 @@ class SamplePair(Struct, frozen=True):
     @property
     def mean_of_one_side(self) -> bool:
         """Whether of one side only means are known, and of the other single observations."""
-        only_means = [all(run.summary for run in sample.runs) for sample in (self.before, self.after)]
+        only_means = [all(run.summary is not None for run in sample.runs) for sample in (self.before, self.after)]
         return only_means[0] is not only_means[1]
 
     @property

@@ -15,9 +15,9 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from hati.core import FloatArray, InputError, Sample
+from hati.core import FloatArray, InputError, Sample, SummarizedRuns, replace
 from hati.core.wording import counted
-from hati.stats import Index
+from hati.stats import Index, SampleMean
 from hati.studies.comparison.matching import SamplePair
 
 _BATCHES = 10
@@ -117,15 +117,31 @@ class RunValues(Struct, frozen=True, eq=False):
     """The values of a sample's runs, in their order.
 
     ``values`` holds the statistic of each run, ``unsteady`` the unsteadiness within it, nan if it is too short; both
-    have shape (runs,).
+    have shape (runs,). With ``summary`` the only value is the mean of the runs that it describes.
     """
 
     values: FloatArray
     unsteady: FloatArray
+    summary: SummarizedRuns | None = None
+
+    @property
+    def runs(self) -> int:
+        """The number of runs."""
+        return len(self.values) if self.summary is None else self.summary.number or 1
+
+    def mean_on(self, values: FloatArray, unit: float) -> SampleMean:
+        """The mean of the values on a scale, where a deviation has a ``unit``."""
+        if self.summary is None:
+            return SampleMean.of(values)
+        deviation = None if self.summary.number is None else self.summary.deviation
+        return SampleMean(float(values[0]), None if deviation is None else (deviation / unit) ** 2, self.runs)
 
     def times(self, factor: float) -> RunValues:
         """The same values in another unit."""
-        return RunValues(factor * self.values, self.unsteady)
+        known = self.summary
+        if known is not None and known.deviation is not None:
+            known = replace(known, deviation=factor * known.deviation)
+        return RunValues(factor * self.values, self.unsteady, known)
 
     def relative_to(self, others: RunValues) -> RunValues:
         """The ratios of these to others of the same runs."""
@@ -137,11 +153,12 @@ class RunValues(Struct, frozen=True, eq=False):
 
 
 def run_values(sample: Sample, statistic: Statistic) -> RunValues:
-    """Each run as one number."""
+    """Each run as one number; a single mean of runs stands for these, where means are compared."""
     deviations = (batch_deviation(values) for values in sample.steady)
     return RunValues(
         np.array([statistic.of(values) for values in sample.steady]),
         np.array([math.nan if deviation is None else deviation for deviation in deviations]),
+        sample.runs[0].summary if len(sample.runs) == 1 and statistic == MEAN else None,
     )
 
 

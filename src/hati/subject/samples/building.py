@@ -26,6 +26,7 @@ from hati.core import (
     Sample,
     SampledRun,
     Setting,
+    SummarizedRuns,
     Workload,
     conversion,
     parse_unit,
@@ -534,9 +535,15 @@ def direction(unit: str) -> Better:
     return Better.HIGHER if _RATE.fullmatch(unit) else Better.LOWER
 
 
-def single(value: float, metric: Metric, complain: Callable[[str], InputError]) -> SampledRun:
-    """A run of which only the mean is known."""
-    return SampledRun(observations(np.array([value]), metric, complain), summary=True)
+ONE_RUN = SummarizedRuns(1)
+_UNKNOWN = SummarizedRuns()
+
+
+def single(
+    value: float, metric: Metric, complain: Callable[[str], InputError], of: SummarizedRuns = _UNKNOWN
+) -> SampledRun:
+    """The mean of runs of which nothing else is known than what ``of`` says."""
+    return SampledRun(observations(np.array([value]), metric, complain), summary=of)
 
 
 def values_run(values: FloatArray, metric: Metric, complain: Callable[[str], InputError]) -> SampledRun:

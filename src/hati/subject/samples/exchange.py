@@ -6,7 +6,7 @@ import csv
 import math
 import re
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from io import BytesIO
@@ -22,6 +22,7 @@ from hati.core import (
     Origin,
     Place,
     SampledRun,
+    SummarizedRuns,
     Usage,
     Workload,
     replace,
@@ -92,6 +93,7 @@ def _better(node: JsonNode) -> Better:
 
 
 def _run(node: JsonNode, of: Metric) -> SampledRun:
+    runs = optional(node, "mean_of", JsonNode.count)
     return SampledRun(
         observations=observed(node["observations"], of, optional(node, "warmup", JsonNode.count) or 0),
         started=optional(node, "started", moment),
@@ -112,23 +114,33 @@ def _run(node: JsonNode, of: Metric) -> SampledRun:
         ),
         exit=optional(node, "exit", JsonNode.integer),
         remark=optional_text(node, "remark"),
+        summary=None if runs is None else _summary(runs, optional(node, "deviation", JsonNode.amount), node.error),
     )
 
 
+def _summary(number: int, deviation: float | None, complain: Complain) -> SummarizedRuns:
+    try:
+        return SummarizedRuns(number, deviation)
+    except InputError as error:
+        raise complain(error.message) from None
+
+
 NEEDED = ("benchmark", "value")
-COLUMNS = (*NEEDED, "run", "metric", "unit", "better", "revision", "machine", "workload")
+_NUMBER, _DEVIATION = "n", "deviation"
+COLUMNS = (*NEEDED, "run", "metric", "unit", "better", "revision", "machine", "workload", _NUMBER, _DEVIATION)
 _METRIC = "value"
-_OF_ROWS = {"value", "run"}
+_OF_ROWS = {"value", "run", _NUMBER, _DEVIATION}
 
 
 @dataclass(slots=True)
 class _Series:
-    """The rows of one label so far: values and lines of single runs, and by run its first line and values."""
+    """The rows of one label so far: values and lines of single runs, by run its first line and values, and means."""
 
     label: Label
     values: array[float] = field(default_factory=lambda: array("d"))
     lines: array[int] = field(default_factory=lambda: array("q"))
     runs: dict[str, tuple[int, array[float]]] = field(default_factory=dict)
+    means: list[SampledRun] = field(default_factory=list)
 
     def take(self, run: str | None, value: float, line: int) -> None:
         """Add a row; with ``run`` None it is a separate run."""
@@ -144,6 +156,8 @@ class _Series:
         for line, values in chain(alone, self.runs.values()):
             complain = _at(file, _Line(line))
             book.add(self.label, values_run(np.array(values), self.label.metric, complain), complain)
+        for mean in self.means:
+            book.add(self.label, mean, _at(file, _Line()))
 
 
 def read_table(source: OpenedFile, book: SampleBuilder) -> None:
@@ -215,9 +229,23 @@ def _row(
     if known is None:
         cells = {name: row[place].strip() for name, place in columns.items()}
         known = series[key] = _Series(_label(dict.fromkeys(COLUMNS, "") | cells, complain))
-    known.take(run, value, line)
-    if max(len(series), len(known.values), len(known.runs)) > MOST_RUNS:
+    of = _summarized({name: row[columns[name]].strip() for name in (_NUMBER, _DEVIATION) if name in columns}, complain)
+    if of is None:
+        known.take(run, value, line)
+    else:
+        known.means.append(single(value, known.label.metric, complain, of))
+    if max(len(series), len(known.values), len(known.runs), len(known.means)) > MOST_RUNS:
         raise complain(f"there are more than {MOST_RUNS:,} runs")
+
+
+def _summarized(cells: Mapping[str, str], complain: Complain) -> SummarizedRuns | None:
+    """The runs of which the value of a row is the mean; None where it is the value of one run."""
+    number, deviation = cells.get(_NUMBER, ""), cells.get(_DEVIATION, "")
+    if not number and not deviation:
+        return None
+    if not re.fullmatch(r"[1-9][0-9]{0,8}", number):
+        raise complain(f"{number[:40]!r} stands where the number of runs is needed")
+    return _summary(int(number), _value(deviation, complain) if deviation else None, complain)
 
 
 def _value(text: str, complain: Complain) -> float:

@@ -15,9 +15,21 @@ from pathlib import Path
 
 import numpy as np
 
-from hati.core import Better, Configuration, InputError, Metric, Place, SampledRun, Usage, Workload, is_unit
+from hati.core import (
+    Better,
+    Configuration,
+    InputError,
+    Metric,
+    Place,
+    SampledRun,
+    SummarizedRuns,
+    Usage,
+    Workload,
+    is_unit,
+)
 from hati.core.xml_document import Element, parse_xml
 from hati.subject.samples.building import (
+    ONE_RUN,
     Complain,
     JsonNode,
     Label,
@@ -85,7 +97,7 @@ def _catch2_result(case: str, result: Element, book: SampleBuilder) -> None:
         raise _at_element(mean)(f"{text[:40]!r} stands where a number is needed") from None
     book.warn(summary_only("means", "Catch2"))
     label = Label(f"{case}: {name}" if case else name, _NANOSECONDS)
-    book.add(label, single(value, _NANOSECONDS, _at_element(mean)), _at_element(mean))
+    book.add(label, single(value, _NANOSECONDS, _at_element(mean), ONE_RUN), _at_element(mean))
 
 
 def _at_element(element: Element) -> Complain:
@@ -254,7 +266,7 @@ def read_google_benchmark(source: OpenedFile, book: SampleBuilder) -> None:
             values = observations(np.frombuffer(series.values), metric, series.node.error)
             book.add(
                 Label(name, metric, machine=machine),
-                SampledRun(values, started, summary=(name, metric_name) in left),
+                SampledRun(values, started, summary=ONE_RUN if (name, metric_name) in left else None),
                 series.node.error,
             )
     book.warn_of_one_process("google-benchmark")
@@ -374,7 +386,8 @@ def _jmh_metric(node: JsonNode, metric: JsonNode, own: Metric, book: SampleBuild
             book.add(label, values_run(means, label.metric, fork.error), fork.error)
     else:
         book.warn(summary_only("scores", "this JMH file"))
-        book.add(label, single(metric["score"].number(), label.metric, metric.error), metric.error)
+        forks = SummarizedRuns(max(1, node["forks"].count()) if "forks" in node else None)
+        book.add(label, single(metric["score"].number(), label.metric, metric.error, forks), metric.error)
 
 
 def _mean(iteration: JsonNode) -> float:

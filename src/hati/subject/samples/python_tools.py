@@ -20,6 +20,7 @@ from msgspec import Struct
 from hati.core import Configuration, FloatArray, Metric, SampledRun, Usage, Workload
 from hati.subject.samples.building import (
     MOST_RUNS,
+    ONE_RUN,
     JsonNode,
     Label,
     Path,
@@ -236,7 +237,7 @@ def read_pytest_benchmark(source: OpenedFile, book: SampleBuilder) -> None:
                 run = SampledRun(observations(data.numbers(), _TIME, data.error), started)
             else:
                 book.warn(summary_only("means", "this pytest-benchmark file"))
-                run = single(data.number(), _TIME, data.error)
+                run = single(data.number(), _TIME, data.error, ONE_RUN)
             book.add(label, run, data.error)
     book.warn_of_one_process("pytest-benchmark")
 
