@@ -1,4 +1,4 @@
-"""The engines by name, and what each is made from: among it, where batches may run; packages add others."""
+"""The engines by name, what each is made from, and where batches may run; packages add others by entry points."""
 
 from __future__ import annotations
 
@@ -60,8 +60,7 @@ class EngineSetup(Struct, frozen=True):
 
     ``trees`` has the files of revisions; ``secrets`` names variables whose values are masked; ``waiting`` is called
     with a sentence where the engine has to wait. ``store``, the ``machines`` of the pool by their names, and what else
-    is ``asked`` of batches are for engines whose jobs run elsewhere. ``placement`` is what
-    batches need of machines.
+    is ``asked`` of batches are for engines whose jobs run elsewhere. ``placement`` is what batches need of machines.
     """
 
     root: Path
