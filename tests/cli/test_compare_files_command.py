@@ -349,3 +349,23 @@ def test_samples_are_read_from_pipes(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["comparisons"][0]["benchmark"] == "sort"
+
+
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        ("20,0.05", ""),
+        ("20,", "the standard deviation of the runs of a mean is not known: it is taken to be the other side's"),
+    ],
+)
+def test_a_mean_counts_as_the_runs_that_it_stands_for(hati: Hati, tmp_path: Path, known: str, said: str) -> None:
+    draws = random.Random(5)
+    rows = "".join(f"sort,{draws.gauss(1.0, 0.05)},s\n" for _ in range(10))
+    (tmp_path / "before.csv").write_text(f"benchmark,value,unit\n{rows}")
+    (tmp_path / "after.csv").write_text(f"benchmark,value,unit,n,deviation\nsort,1.2,s,{known}\n")
+    done = hati("compare", str(tmp_path / "before.csv"), str(tmp_path / "after.csv"), "--format", "json")
+    found = json.loads(done.out)
+    [row] = found["comparisons"]
+    assert (row["before"]["runs"], row["after"]["runs"], row["verdict"]) == (10, 20, "slower")
+    warned = " ".join(hati("compare", str(tmp_path / "before.csv"), str(tmp_path / "after.csv")).out.split())
+    assert ("of a mean is not known" in warned, said in warned) == (bool(said), True)
