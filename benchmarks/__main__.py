@@ -21,6 +21,7 @@ ALL = (
     "designs",
     "optimal_designs",
     "nested",
+    "tied_options",
     "validating",
     "change_points",
     "histories",

@@ -424,3 +424,30 @@ def test_the_settings_of_a_change_at_a_setting_are_explained_if_the_option_has_m
     more = conditional_table(replace(whole, options=(several, *others), conditional_effects=(effect,)))
     assert more is not None
     assert said in more.notes
+
+
+def test_settings_without_an_effect_are_named_below_the_effects_at_settings(whole: ScreeningConclusion) -> None:
+    every = conditional_table(whole)
+    known = whole.conditional_effects
+    lost = next(each for each in known if each.option == known[0].option)
+    left = conditional_table(replace(whole, conditional_effects=tuple(each for each in known if each is not lost)))
+    assert every is not None
+    assert left is not None
+    (note,) = {*left.notes} - {*every.notes}
+    assert note == (
+        f"No change of {lost.option} at {lost.at}: no configuration there is valid with both settings, or the runs do "
+        "not determine it."
+    )
+
+
+def test_the_size_of_an_interaction_of_several_settings_has_a_legend(whole: ScreeningConclusion) -> None:
+    """Only there: with two settings it is half the change of an effect, as ever."""
+    (pair,) = (effect for effect in whole.effects if effect.shown and len(effect.options) == 2)
+    options = tuple(
+        replace(option, settings=(*option.settings, "third")) if option.name in pair.options else option
+        for option in whole.options
+    )
+    several, plain = (screening_tables(each) for each in (replace(whole, options=options), whole))
+    for more, less in ((several.effects, plain.effects), (several.all_effects, plain.all_effects)):
+        assert [note for note in more.notes if note.startswith("Effect of an interaction = ")]
+        assert not [note for note in less.notes if note.startswith("Effect of an interaction = ")]

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hati.core import FloatArray
-from hati.design import Levels
-from hati.space import Option, Space
+from hati.design import Levels, levels
+from hati.space import Option, Space, enumerate_configurations, parse_formula
 from hati.stats import Term
 from hati.studies.screening.changes import Readable
 from hati.studies.screening.conclusion import Effect, EffectScale
@@ -238,3 +238,17 @@ def test_few_runs_say_nothing_about_interactions_that_were_not_found() -> None:
     values = (2.0 * levels - 1.0) @ [2.0, 1.0, 0.5, 0.2] + 0.1 * rng.standard_normal(8)
     mains = [important((name,), 2.0) for name in "ab"]
     assert conditional_effects(shown(place, levels, values, mains, ((0,), (1,), (2,), (3,)))) == ()
+
+
+def test_an_effect_has_no_value_where_no_configuration_is_valid_with_both_settings() -> None:
+    """At the other settings it is the mean change over valid configurations: c=on is rare, and doubles it."""
+    rules = "b != 2 or not a", "c == 0 or b == 1"
+    place = Space((*switches("a").options, Option("b", (0, 1, 2), 0), Option("c", (0, 1, 2), 0)))
+    place = Space(place.options, tuple(map(parse_formula, rules)))
+    rows = levels([*enumerate_configurations(place)] * 4, place)
+    a, b, c = rows.T.astype(np.float64)
+    values = 10.0 + a * (1.0 + 3.0 * b + (c == 2.0)) + 0.001 * np.random.default_rng(6).standard_normal(len(rows))
+    effects = [important(options, 1.0) for options in (("a",), ("b",), ("a", "b"), ("a", "c"))]
+    found = effects_at(shown(place, rows, values, effects), "a", ["b"])
+    assert [dict(each.at) for each in found] == [{"b": 0}, {"b": 1}]
+    assert [each.relative for each in found] == pytest.approx([1.0 / 10.0, (4.0 + 1.0 / 3.0) / 10.0], abs=1e-3)

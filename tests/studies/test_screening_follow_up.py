@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 from simulated_subject import BENCHMARK, LATENCY, measure, space
 
-from hati.core import Evidence, InputError, Run, Setting, StudyId, Task, generator, replace
+from hati.core import Evidence, FloatArray, InputError, Run, Setting, StudyId, Task, generator, replace
+from hati.design import Levels, Model, levels
 from hati.render import to_plain
-from hati.space import Option, Space, parse_formula
+from hati.space import Option, Space, enumerate_configurations, parse_formula
 from hati.studies.screening import (
     Choice,
     EffectScale,
@@ -30,6 +31,9 @@ from hati.studies.screening import (
     read_choice,
     runs_aside,
 )
+from hati.studies.screening.model import model_terms
+from hati.studies.screening.model_fit import ModelFit
+from hati.studies.screening.population import ValidPopulation
 from hati.studies.screening.support import follow_up_table
 from hati.studies.screening.values import screening_json
 from hati.studies.screening.words import answer, noise_summary
@@ -325,6 +329,24 @@ def test_a_flip_is_of_valid_configurations_and_options_under_a_condition_come_an
         without, having = flipped(place, "a", (False, True), generator(seed, "flip")) or ({}, {})
         assert ("x" in without, "x" in having) == (False, True)
     assert flipped(Space(space(2).options, (parse_formula("a"),)), "a", (False, True), generator(1, "flip")) is None
+
+
+def test_flips_estimate_the_effect_where_an_option_becomes_active_with_it() -> None:
+    """Four standard errors around the model's mean change: the setting of x that is drawn counts as its mean."""
+    place = Space((*space(1).options, Option("x", (1, 2, 3), default=1, active_if=parse_formula("a"))))
+    every = levels([*enumerate_configurations(place)], place)
+    sizes = [len(option.settings) for option in place.options]
+    terms = model_terms(Model.of_order(sizes, 1), every, np.zeros(len(every), dtype=np.intp))
+
+    def value(rows: Levels) -> FloatArray:
+        return np.asarray(10.0 * rows[:, 0] + np.array([0.0, 3.0, 9.0, 0.0])[rows[:, 1]])
+
+    effect = ModelFit.of(terms, tuple(terms), ValidPopulation.of(place, 1), value(every)).effect((0,)).estimate
+    pairs = [flipped(place, "a", (False, True), generator(seed, "flip")) for seed in range(400)]
+    before, after = (value(levels([pair[end] for pair in pairs if pair is not None], place)) for end in (0, 1))
+    error = float(np.std(after - before)) / math.sqrt(len(pairs))
+    assert effect == pytest.approx(10.0 + 4.0)
+    assert float(np.mean(after - before)) == pytest.approx(effect, abs=4.0 * error)
 
 
 def failing(flips: Callable[[Task], bool], truth: Truth = strong_and_aliased) -> Callable[[Task], float | str]:

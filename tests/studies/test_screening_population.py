@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 
 import numpy as np
@@ -17,7 +17,7 @@ from hati.studies.screening.changes import Readable
 from hati.studies.screening.conclusion import EffectScale
 from hati.studies.screening.model import model_terms
 from hati.studies.screening.model_fit import ModelFit
-from hati.studies.screening.population import ValidPopulation
+from hati.studies.screening.population import ANYWHERE, Cell, ValidPopulation
 
 SWITCH = (False, True)
 NESTED = Space(
@@ -30,6 +30,7 @@ NESTED = Space(
 )
 PARTS = ((433.0, 303.0), (50.0, -50.0), (0.0, 40.0, 90.0), (0.0, -30.0))
 PART = st.floats(1.0, 50.0)
+Assigned = Mapping[str, Setting]
 
 
 @st.composite
@@ -91,9 +92,10 @@ def test_means_are_those_of_the_valid_configurations(space: Space, data: st.Data
         means = [float(values[rows[:, option] == place].mean()) for place in range(len(part))]
         assert [each.estimate for each in fit.means(option).values()] == pytest.approx(means)
         low, high = lowest_and_highest(part)
-        before = changed(space, lambda rows: 100.0 + additive(rows, parts), option, low, high)[1]
+        expected = changed(space, lambda rows: 100.0 + additive(rows, parts), option, low, high)
+        assert expected is not None
         change = readable.change(fit.effect((option,)))
-        assert change.relative == pytest.approx((part[high] - part[low]) / before, rel=1e-6, abs=1e-9)
+        assert change.relative == pytest.approx((part[high] - part[low]) / expected[1], rel=1e-6, abs=1e-9)
 
 
 COMPRESSION = Space(
@@ -118,25 +120,35 @@ def compressed_size(rows: Levels) -> FloatArray:
 
 
 def changed(
-    space: Space, value: Callable[[Levels], FloatArray], place: int, low: int, high: int
-) -> tuple[float, float]:
-    """The mean change and the mean before, over the configurations that are valid with both settings."""
-    option = space.options[place]
-    having = [each for each in enumerate_configurations(space) if option.name in each]
-    pairs = [[moved(space, each, option, option.settings[end]) for end in (low, high)] for each in having]
-    values = [[value(levels(own, space)).mean() for own in pair] for pair in pairs if all(pair)]
-    before, after = np.mean(values, axis=0)
-    return float(after - before), float(before)
+    space: Space, value: Callable[[Levels], FloatArray], place: int, low: int, high: int, at: Cell = ANYWHERE
+) -> tuple[float, float] | None:
+    """The mean change and the mean before, over the configurations that are valid with both; None if there is none."""
+    cells = [{place: low}, {place: high}]
+    means = means_of_moves(space, value, cells, at)
+    return None if means is None else (float(means[1] - means[0]), float(means[0]))
 
 
-def moved(space: Space, each: Configuration, option: Option, setting: Setting) -> list[Configuration]:
-    """A configuration with a setting, for all settings of options that become active; empty if it is not valid."""
-    found = space.canonical({**each, option.name: setting})
-    if not space.valid(found):
+def means_of_moves(
+    space: Space, value: Callable[[Levels], FloatArray], cells: Sequence[Cell], at: Cell = ANYWHERE
+) -> FloatArray | None:
+    """The mean with each cell's settings, over the configurations with the settings ``at`` that are valid with all."""
+    fixed, *named = [
+        {space.names[place]: space.options[place].settings[at] for place, at in cell.items()} for cell in (at, *cells)
+    ]
+    every = [each for each in enumerate_configurations(space) if fixed.items() <= each.items()]
+    moves = [[moved(space, each, new, fixed) for new in named] for each in every if named[0].keys() <= each.keys()]
+    values = [[value(levels(own, space)).mean() for own in move] for move in moves if all(move)]
+    return np.mean(values, axis=0) if values else None
+
+
+def moved(space: Space, each: Configuration, new: Assigned, fixed: Assigned) -> list[Configuration]:
+    """A configuration with other settings, for all settings of options that become active; empty if it is not valid."""
+    found = space.canonical({**each, **new})
+    if not space.valid(found) or not {**new, **fixed}.items() <= found.items():
         return []
-    new = [other for other in space.options if other.name in found and other.name not in each]
-    settings = product(*(other.settings for other in new))
-    return [Configuration({**found, **dict(zip((o.name for o in new), own, strict=True))}) for own in settings]
+    more = [other for other in space.options if other.name in found and other.name not in each]
+    settings = product(*(other.settings for other in more))
+    return [Configuration({**found, **dict(zip((o.name for o in more), own, strict=True))}) for own in settings]
 
 
 def of_compression(runs: Levels, values: FloatArray) -> ModelFit:
@@ -150,10 +162,11 @@ def test_effects_are_mean_changes_over_configurations_valid_with_both_settings(p
     """Also of the option that nothing ties, which interacts with one that is tied."""
     rows = rows_of(COMPRESSION)
     fit = of_compression(rows, compressed_size(rows))
-    ends, found = fit.ends(place), fit.effect((place,))
-    assert ends is not None
+    change, found = fit.change(place), fit.effect((place,))
+    assert change is not None
     assert found.base is not None
-    assert (found.estimate, found.base.mean) == pytest.approx(changed(COMPRESSION, compressed_size, place, *ends))
+    truth = changed(COMPRESSION, compressed_size, place, change.before, change.after)
+    assert (found.estimate, found.base.mean) == pytest.approx(truth)
 
 
 def test_options_that_nothing_ties_are_not_listed() -> None:

@@ -129,9 +129,10 @@ def test_effects_of_pairs_that_the_space_distinguishes_in_part_leave_means_as_th
     readable = Readable(truth, EffectScale.RAW, float(truth.mean()))
     for option, part in enumerate(parts):
         low, high = lowest_and_highest(part)
-        before = changed(space, lambda rows: 100.0 + additive(rows, parts), option, low, high)[1]
+        expected = changed(space, lambda rows: 100.0 + additive(rows, parts), option, low, high)
+        assert expected is not None
         change = readable.change(tested[option,].contrast)
-        assert change.relative == pytest.approx((part[high] - part[low]) / before, rel=1e-5, abs=1e-8)
+        assert change.relative == pytest.approx((part[high] - part[low]) / expected[1], rel=1e-5, abs=1e-8)
 
 
 def test_95_percent_intervals_of_changes_cover_them() -> None:

@@ -292,15 +292,13 @@ class Candidates(Struct, frozen=True, dict=True):
             return rng.integers(0, self.sizes, (number, len(self.sizes))).astype(np.int16)
         return self.levels[rng.integers(0, len(self.levels), number)]
 
-    def moved(self, rows: Levels, option: int, setting: int) -> tuple[Levels, NDArray[np.bool_]]:
-        """The configurations with a setting of an option, and whether each is valid and the option active in it.
+    def moved(self, rows: Levels, options: Sequence[int]) -> tuple[Levels, NDArray[np.bool_]]:
+        """The configurations after settings of options changed, and whether each is valid and these are active in it.
 
         Options that become inactive lose their setting, options that become active get their default.
         """
-        found = rows.copy()
-        found[:, option] = setting
-        found = self._arrays.canonical(found)
-        return found, self._arrays.valid(found) & (found[:, option] != INACTIVE)
+        found = self._arrays.canonical(rows)
+        return found, self._arrays.valid(found) & np.all(found[:, options] != INACTIVE, axis=1)
 
     def neighbours(self, rows: Levels) -> list[Levels]:
         """The valid configurations that differ from each configuration in the setting of one active option.

@@ -47,6 +47,7 @@ from hati.studies.screening.words import (
     design_summary,
     detection,
     estimate_meaning,
+    interaction_meaning,
     interval_meaning,
     judgement,
     machines_summary,
@@ -104,7 +105,8 @@ def effects_table(conclusion: ScreeningConclusion) -> Table:
     left_out = len(conclusion.effects) - len(shown)
     notes = [not_listed(left_out)] if left_out else []
     if conclusion.effects:
-        notes += [estimate_meaning(conclusion), *adjustment(conclusion), judgement(conclusion)]
+        notes += [estimate_meaning(conclusion), *interaction_meaning(conclusion, shown)]
+        notes += [*adjustment(conclusion), judgement(conclusion)]
         notes += interval_meaning(conclusion)
         notes.append(detection(conclusion))
     notes += unbounded_note(e.relative_interval for e in shown)
@@ -160,6 +162,7 @@ def all_effects_table(conclusion: ScreeningConclusion) -> Table:
         tuple(map(row, effects)),
         (
             estimate_meaning(conclusion),
+            *interaction_meaning(conclusion, effects),
             *adjustment(conclusion),
             *_signs(effects),
             judgement(conclusion),
@@ -394,8 +397,8 @@ def _reading(conclusion: ScreeningConclusion) -> tuple[tuple[str, str], ...]:
         (
             "Effect",
             f"How much the mean of {conclusion.metric.name} changes when an option goes from its first to its second "
-            "setting, averaged over all settings of the other options. The effect of a pair is half of how much one "
-            "option's effect changes with the other.",
+            "setting, averaged over all settings of the other options that allow both. The effect of a pair is half of "
+            "how much one option's effect changes with the other.",
         ),
         (
             "Important",

@@ -72,7 +72,8 @@ def claim_of(found: ModelEffect, analysis: ModelAnalysis, space: Space) -> Claim
     if len(found.term) > 1 or found.decided.standard_error is None or found.p_value is None:
         return None
     option = space.options[found.term[0]]
-    low, high = analysis.judged.ends(found.term[0]) or (0, 1)
+    change = analysis.judged.change(found.term[0])
+    low, high = (0, 1) if change is None else (change.before, change.after)
     ends = option.settings[low], option.settings[high]
     smallest = len(space.names) * _by_f(found.decided, len(option.settings) - 1, analysis.judged.df)
     p_value = found.p_value if found.p_value > _LEAST else min(found.p_value, smallest)

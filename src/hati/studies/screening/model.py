@@ -1,4 +1,4 @@
-"""The analysis of the runs of any design by a model: its effects, estimated and judged."""
+"""Effects estimated from the runs of any design by a model, and their judgement."""
 
 from __future__ import annotations
 
@@ -35,6 +35,10 @@ from hati.studies.screening.conclusion import EffectScale, Noise
 from hati.studies.screening.model_fit import ModelFit
 from hati.studies.screening.population import ValidPopulation
 from hati.studies.screening.runs import Units, choose_scale_of_model, model_units
+
+_TINY = 1e-9
+_SAME = 1e-6
+_CONFIDENCE = 0.95
 
 
 class ModelEffect(Struct, frozen=True, eq=False):

@@ -1,9 +1,9 @@
-"""The fit of a model to the runs of any design, and the effects estimated from its coefficients."""
+"""A least-squares fit of runs by effects, and the mean changes over the valid configurations that it estimates."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import combinations, permutations, product
 
@@ -15,11 +15,24 @@ from hati.design import setting_contrasts
 from hati.stats import Index, ModelTerms, Term, f_quantile
 from hati.stats.terms import added_basis, spanned
 from hati.studies.screening.changes import BaseMean, EffectContrast
-from hati.studies.screening.population import Cell, ValidPopulation
+from hati.studies.screening.population import ANYWHERE, Cell, ValidPopulation
 
 _TINY = 1e-9
 _SAME = 1e-6
 _CONFIDENCE = 0.95
+
+
+class OptionChange(Struct, frozen=True, eq=False):
+    """A mean change of an option from ``before`` to ``after``, settings by position.
+
+    ``weights`` are those of the coefficients of the fit that estimates it, ``contrast`` is the estimate, with an
+    interval that allows for the choice of the settings (Scheffe 1953).
+    """
+
+    before: int
+    after: int
+    weights: FloatArray
+    contrast: EffectContrast
 
 
 class ModelFit(Struct, frozen=True, eq=False, dict=True):
@@ -99,74 +112,103 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
     def effect(self, term: Term) -> EffectContrast:
         """A term's effect.
 
-        Of an option it is the mean change between two of its settings over the valid configurations that are valid with
-        both: from the first to the second, or, of more settings, between the two that differ the most, with an interval
-        that allows for their choice (Scheffe 1953). Of an interaction it is that of the coded columns: for options with
-        two settings half the difference of effects, otherwise the highest of the combinations' means less the lowest.
-        If the runs do not determine such a difference, twice the root mean square of what the term explains given the
-        others: a size without a sign or an interval.
+        Of an option it is the largest ``change`` between two settings. Of an interaction it is how far the means of the
+        combinations of settings are from what fewer of the options explain: the highest of these deviations less the
+        lowest, over the valid configurations that are valid with all combinations. For two options with two settings it
+        is half the difference of one's effects at the settings of the other. If the runs do not determine these means,
+        the deviations are those of the coded columns. If they do not determine those either, it is twice the root mean
+        square of what the term explains given the others: a size without a sign or an interval.
 
         The base of an option's effect is the mean before the change, over the same configurations. Of an interaction it
         is the mean that is subtracted, and of one of options with more settings the mean over all their settings, since
         such an effect is not a difference of means that have a lower bound.
         """
-        rows, fit, there = self._rows(term), self._fit_for(term), self.determined(term)
-        if len(there) < 2:
+        fit = self._fit_for(term)
+        if len(self.determined(term)) < 2:
             return EffectContrast(fit._spread(term), None, None, BaseMean(float(self.values.mean())))
-        if len(term) == 1:
-            return fit._largest(term[0], there)
-        if len(rows) == 2 ** len(term):
-            base = fit._mean_at(fit._cells(term, np.flatnonzero(rows < 0.0)))
-            return fit._combination(fit._of(term, np.array([2.0])), 1, base, term)
-        means = rows[there] @ fit.coefficients[fit.places[term]]
-        low, high = (int(there[int(extreme(means))]) for extreme in (np.argmin, np.argmax))
-        base = fit._mean_at(fit._cells(term, range(len(rows))))
-        return fit._combination(fit._of(term, rows[high] - rows[low]), min(rows.shape[1], len(there) - 1), base, term)
+        if len(term) > 1:
+            return fit._interaction(term)
+        change = self.change(term[0])
+        assert change is not None
+        return change.contrast
 
-    def ends(self, option: int) -> tuple[int, int] | None:
-        """The settings between which an option's effect is, by position; None if the runs distinguish no two."""
-        fit, there = self._fit_for((option,)), self.determined((option,))
-        return fit._extremes(option, there) if len(there) > 1 else None
+    def change(self, option: int, at: Cell = ANYWHERE) -> OptionChange | None:
+        """The mean change of an option at those settings of others; None if the runs determine no change.
 
-    def _largest(self, option: int, there: Index) -> EffectContrast:
-        """The change between the first two settings, or the largest one of those ``there``."""
-        low, high = self._extremes(option, there)
-        changes = np.array([self._change(option, low, int(other)) for other in there if other != low])
-        dimensions = int(np.linalg.matrix_rank(changes, tol=_SAME))
-        before = self._before(option, low, high)
-        return self._combination(self._change(option, low, high), dimensions, before, (option,))
-
-    def _extremes(self, option: int, there: Index) -> tuple[int, int]:
-        pairs = list(permutations(map(int, there), 2))
-        if self.population.sizes[option] == 2:
-            return pairs[0]
-        sizes = [float(self._change(option, *pair) @ self.coefficients) for pair in pairs]
-        return pairs[int(np.argmax(sizes))]
-
-    def _change(self, option: int, low: int, high: int) -> FloatArray:
-        """The weights of all coefficients in the mean change between two settings.
-
-        It is that of the option's columns alone if the runs do not determine the mean change.
+        It is over the valid configurations with the settings ``at`` that are valid with both settings of the option:
+        from the first to the second, or, of more settings, between the two that differ the most. In all configurations
+        it may be the change by the option's own columns, where settings of other options count equally, if the runs do
+        not determine the mean change.
         """
-        if self._averaged(option, low, high):
-            return self._weights(self.population.changes(self.places, option)[low, high].difference)
+        fit = self if at else self._fit_for((option,))
+        there = range(self.population.sizes[option]) if at else map(int, self.determined((option,)))
+        every = {pair: fit._between(option, *pair, at) for pair in permutations(there, 2)}
+        found = {pair: own for pair, own in every.items() if own is not None}
+        if not found:
+            return None
+        low, high = next(iter(found))
+        if self.population.sizes[option] > 2:
+            low, high = max(found, key=lambda pair: float(found[pair][0] @ fit.coefficients))
+        dimensions = int(np.linalg.matrix_rank([own[0] for pair, own in found.items() if pair[0] == low], tol=_SAME))
+        weights, before = found[low, high]
+        return OptionChange(low, high, weights, fit._combination(weights, dimensions, before, (option, *at)))
+
+    def combination(self, weights: FloatArray) -> EffectContrast:
+        """The estimate of a linear combination of all coefficients."""
+        return self._combination(weights, 1)
+
+    def _between(self, option: int, low: int, high: int, at: Cell) -> tuple[FloatArray, FloatArray] | None:
+        """The weights of all coefficients in the mean change between two settings and in the mean before it."""
+        if (found := self._averaged(option, low, high, at)) is not None:
+            return found
+        if at:
+            return None
         rows = self._rows((option,))
-        return self._of((option,), rows[high] - rows[low])
+        return self._of((option,), rows[high] - rows[low]), self._mean_at([{option: low}])
 
-    def _before(self, option: int, low: int, high: int) -> FloatArray:
-        """The weights of all coefficients in the mean before this change."""
-        if self._averaged(option, low, high):
-            return self._mean + self._weights(self.population.changes(self.places, option)[low, high].before)
-        return self._mean_at([{option: low}])
+    def _averaged(self, option: int, low: int, high: int, at: Cell) -> tuple[FloatArray, FloatArray] | None:
+        """The same over the configurations that are valid with both; None if the runs do not determine the change."""
+        found = self.population.changes(self.places, option, at).get((low, high))
+        if found is None or not self._determines(weights := self._weights(found.difference)):
+            return None
+        return weights, self._mean + self._weights(found.before)
 
-    def _averaged(self, option: int, low: int, high: int) -> bool:
-        """Whether the runs determine the mean change over the configurations that are valid with both settings."""
-        found = self.population.changes(self.places, option).get((low, high))
-        return found is not None and self._determines(self._weights(found.difference))
+    def _interaction(self, term: Term) -> EffectContrast:
+        rows = self._rows(term)
+        means, deviations = self._combined(term) or self._coded(term)
+        sizes = deviations @ self.coefficients
+        low, high, base = int(np.argmin(sizes)), int(np.argmax(sizes)), means.mean(axis=0)
+        if rows.shape[1] == 1:
+            low, high, base = int(np.argmin(rows)), int(np.argmax(rows)), means[rows[:, 0] < 0.0].mean(axis=0)
+        dimensions = int(np.linalg.matrix_rank(deviations, tol=_SAME))
+        return self._combination(deviations[high] - deviations[low], dimensions, base, term)
 
-    def _averages(self, option: int) -> bool:
-        """Whether the runs determine the mean change between any two settings."""
-        return all(self._averaged(option, *pair) for pair in combinations(range(self.population.sizes[option]), 2))
+    def _combined(self, term: Term) -> tuple[FloatArray, FloatArray] | None:
+        """The weights of all coefficients in the mean at each combination of settings, and in its deviation.
+
+        They are over the same configurations. None if none is valid with all combinations, or if the runs do not
+        determine the deviations there.
+        """
+        found = [self._mean + self._weights(each) for each in self.population.combinations(self.places, term)]
+        if not found:
+            return None
+        deviations = np.reshape(found, (*(self.population.sizes[option] for option in term), -1))
+        for axis in range(len(term)):
+            deviations = deviations - deviations.mean(axis=axis, keepdims=True)
+        deviations = deviations.reshape(len(found), -1)
+        return (np.array(found), deviations) if self._determines(deviations) else None
+
+    def _coded(self, term: Term) -> tuple[FloatArray, FloatArray]:
+        """The same by the term's own columns, where settings of other options count equally."""
+        means = [self._mean_at([cell]) for cell in self._cells(term)]
+        return np.array(means), np.array([self._of(term, row) for row in self._rows(term)])
+
+    def _averages(self, term: Term) -> bool:
+        """Whether the runs determine a term's effect between all settings as a mean over valid configurations."""
+        if len(term) > 1:
+            return self._combined(term) is not None
+        pairs = combinations(range(self.population.sizes[term[0]]), 2)
+        return all(self._averaged(term[0], *pair, ANYWHERE) is not None for pair in pairs)
 
     def determined(self, term: Term) -> Index:
         """The largest set of settings whose differences the runs determine, by position; a single one means none.
@@ -175,7 +217,7 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
         all combinations or a single one: a difference between some of them says little about it.
         """
         rows, fit = self._rows(term), self._fit_for(term)
-        if len(term) == 1 and len(rows) > 1 and fit._averages(term[0]):
+        if len(rows) > 1 and fit._averages(term):
             return np.arange(len(rows))
         place = fit.places[term]
         hidden = rows @ (np.eye(len(fit.estimable)) - fit.estimable)[place]  # the same for distinguishable settings
@@ -188,10 +230,13 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
         """The mean change to each setting that the runs distinguish, from each of these settings, by position."""
         term = (option,)
         fit, there = self._fit_for(term), self.determined(term).tolist()
-        base = fit._mean_at(fit._cells(term, there))
-        changes = {high: [fit._change(option, low, high) for low in there if low != high] for high in there}
-        middle = {high: sum(own, np.zeros(fit.columns.shape[1])) / len(there) for high, own in changes.items()}
-        return {high: fit._combination(own, 1, base, term) for high, own in middle.items()}
+        base = fit._mean_at([{option: setting} for setting in there])
+        found = dict[int, EffectContrast]()
+        for high in there:
+            pairs = (fit._between(option, low, high, ANYWHERE) for low in there if low != high)
+            total = sum((own[0] for own in pairs if own is not None), np.zeros(fit.columns.shape[1]))
+            found[high] = fit._combination(total / len(there), 1, base, term)
+        return found
 
     def means(self, option: int) -> dict[int, EffectContrast]:
         """The mean at each setting that the runs distinguish, over the valid configurations with that setting.
@@ -212,24 +257,10 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
         place = self.places[term]
         return np.allclose(self.estimable[:, place], np.eye(len(self.estimable))[:, place], atol=_SAME)
 
-    def difference(
-        self,
-        weights: Mapping[Term, FloatArray],
-        dimensions: int = 1,
-        base: Cell | None = None,
-    ) -> EffectContrast:
-        """The linear combination of coefficients with these ``weights``, by term.
-
-        Its interval allows for the choice among all combinations in ``dimensions`` dimensions (Scheffe 1953). The
-        difference is from the mean at the settings ``base``, if given.
-        """
-        before = None if base is None else self._mean_at([base])
-        return self._combination(self._weights(weights), dimensions, before, tuple(base or ()))
-
-    def _cells(self, term: Term, chosen: Iterable[int]) -> list[Cell]:
-        """The chosen combinations of the settings of a term's options, by their place among the ``_rows``."""
-        cells = list(product(*(range(self.population.sizes[option]) for option in term)))
-        return [dict(zip(term, cells[place], strict=True)) for place in chosen]
+    def _cells(self, term: Term) -> list[Cell]:
+        """Every combination of the settings of a term's options, in the order of the ``_rows``."""
+        cells = product(*(range(self.population.sizes[option]) for option in term))
+        return [dict(zip(term, cell, strict=True)) for cell in cells]
 
     def _mean_at(self, cells: Sequence[Cell]) -> FloatArray:
         """The weights of all coefficients in the mean at those settings; each cell is as frequent as the others."""
@@ -249,7 +280,7 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
         The term's effect is an average over these combinations, which the runs do not determine.
         """
         kept = [other for other in self.places if not set(term) < set(other)]
-        if len(kept) == len(self.places) or self.determines(term) or (len(term) == 1 and self._averages(term[0])):
+        if len(kept) == len(self.places) or self.determines(term) or self._averages(term):
             return self
         columns = {other: self.columns[:, self.places[other]] for other in kept}
         return ModelFit.of(ModelTerms(self.always, columns), kept, self.population, self.values)
@@ -285,8 +316,9 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
         combination[: always.shape[1]] = always.mean(axis=0)
         return combination
 
-    def _determines(self, combination: FloatArray) -> bool:
-        return np.allclose(self.estimable @ combination, combination, atol=_SAME)
+    def _determines(self, combinations: FloatArray) -> bool:
+        """Whether the values determine combinations of coefficients, of shape (..., coefficients)."""
+        return np.allclose(combinations @ self.estimable.T, combinations, atol=_SAME)
 
     def _combination(
         self, combination: FloatArray, dimensions: int, before: FloatArray | None = None, options: Term = ()

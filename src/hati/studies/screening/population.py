@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from itertools import permutations
+from itertools import permutations, product
+from math import prod
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -26,7 +27,8 @@ Cell = Mapping[int, int]
 """Settings of some options, both by position."""
 Means = dict[Term, FloatArray]
 """The mean of each term's columns over some configurations; terms of mean zero may be left out."""
-_ANYWHERE: Cell = MappingProxyType({})
+ANYWHERE: Cell = MappingProxyType({})
+"""The settings of no option: all configurations have them."""
 
 
 class SettingChange(NamedTuple):
@@ -34,6 +36,27 @@ class SettingChange(NamedTuple):
 
     before: Means
     difference: Means
+
+
+class _Moves(NamedTuple):
+    """Configurations with other settings of some options, for each combination of these.
+
+    ``valid`` says which of them are valid, ``same`` holds the terms' columns that no move changes, ``columns`` those of
+    the other terms.
+    """
+
+    valid: Sequence[NDArray[np.bool_]]
+    same: Mapping[Term, FloatArray]
+    columns: Sequence[Mapping[Term, FloatArray]]
+
+    def means(self, places: Sequence[int]) -> tuple[Means, ...]:
+        """The mean columns at some combinations, over the configurations valid with all; empty if there is none."""
+        every = np.all([self.valid[place] for place in places], axis=0)
+        if not every.any():
+            return ()
+        shares = every / every.sum()
+        same = {term: shares @ own for term, own in self.same.items()}
+        return tuple(same | {term: shares @ own for term, own in self.columns[place].items()} for place in places)
 
 
 class ValidPopulation(Struct, frozen=True, eq=False, dict=True):
@@ -76,7 +99,7 @@ class ValidPopulation(Struct, frozen=True, eq=False, dict=True):
         return cls(found.sizes, rows, among=among)
 
     def changes(
-        self, terms: Iterable[Term], option: int, at: Cell = _ANYWHERE
+        self, terms: Iterable[Term], option: int, at: Cell = ANYWHERE
     ) -> Mapping[tuple[int, int], SettingChange]:
         """The mean change from each setting of an option to each other one, by both.
 
@@ -96,39 +119,62 @@ class ValidPopulation(Struct, frozen=True, eq=False, dict=True):
         return {}
 
     def _changes(self, terms: Sequence[Term], option: int, at: Cell) -> dict[tuple[int, int], SettingChange]:
-        zero, having = self._free - {option, *at}, self._have(at)
+        moves = self._moves(terms, (option,), at)
+        found = dict[tuple[int, int], SettingChange]()
+        for pair in permutations(range(self.sizes[option]), 2):
+            if both := moves.means(pair):
+                before, after = both
+                difference = {term: own - before[term] for term, own in after.items() if term in moves.columns[0]}
+                found[pair] = SettingChange(before, difference)
+        return found
+
+    def combinations(self, terms: Iterable[Term], options: Term) -> tuple[Means, ...]:
+        """The mean columns at each combination of the options' settings, in the order of their product.
+
+        They are over the same configurations: those that are valid with all of these combinations. Empty if there is
+        none.
+        """
+        key = tuple(terms), options
+        if key not in self._known_combinations:
+            places = range(prod(self.sizes[option] for option in options))
+            self._known_combinations[key] = self._moves(key[0], options, ANYWHERE).means(places)
+        return self._known_combinations[key]
+
+    @cached_property
+    def _known_combinations(self) -> dict[tuple[tuple[Term, ...], Term], tuple[Means, ...]]:
+        return {}
+
+    def _moves(self, terms: Sequence[Term], options: Term, at: Cell) -> _Moves:
+        """The configurations with the settings ``at``, with each combination of the options' settings."""
+        zero, having = self._free - {*options, *at}, self._have(at)
         asked = [term for term in terms if not zero & {*term} and max(term) < len(self.sizes)]
         rows = self.levels[having]
         for other in self._free & at.keys():
             rows[:, other] = at[other]
-        moved = [self._moved(rows, option, setting) for setting in range(self.sizes[option])]
-        follow = {option, *np.flatnonzero(np.any([own != rows for own, _ in moved], axis=(0, 1))).tolist()}
+        cells = product(*(range(self.sizes[option]) for option in options))
+        moved = [self._moved(rows, dict(zip(options, cell, strict=True)), at) for cell in cells]
+        follow = {*options, *np.flatnonzero(np.any([own != rows for own, _ in moved], axis=(0, 1))).tolist()}
         same = [term for term in asked if not (follow | (self._free & at.keys())) & {*term}]
-        others = {term: own[having] for term, own in self._tied(same).items()}
-        columns = [dict(self._columns([t for t in asked if t not in others], own)) for own, _ in moved]
-        found = dict[tuple[int, int], SettingChange]()
-        for first, second in permutations(range(len(moved)), 2):
-            both = moved[first][1] & moved[second][1]
-            if both.any():
-                shares = both / both.sum()
-                before = {term: shares @ own for term, own in columns[first].items()}
-                difference = {term: shares @ own - before[term] for term, own in columns[second].items()}
-                found[first, second] = SettingChange(
-                    before | {t: shares @ own for t, own in others.items()}, difference
-                )
-        return found
+        return _Moves(
+            [valid for _, valid in moved],
+            {term: own[having] for term, own in self._tied(same).items()},
+            [dict(self._columns([term for term in asked if term not in same], own)) for own, _ in moved],
+        )
 
-    def _moved(self, rows: Levels, option: int, setting: int) -> tuple[Levels, NDArray[np.bool_]]:
-        """The rows with a setting of an option, and whether each was and is one that has the option."""
-        found = rows.copy()
-        found[:, option] = setting
-        if option in self._free or self.among is None:
+    def _moved(self, rows: Levels, cell: Cell, at: Cell) -> tuple[Levels, NDArray[np.bool_]]:
+        """The rows with other settings, and whether each had these options and is valid with the settings ``at``."""
+        found, options = rows.copy(), list(cell)
+        found[:, options] = list(cell.values())
+        own = [option for option in options if option not in self._free]
+        if not own or self.among is None:
             return found, np.ones(len(rows), dtype=np.bool_)
         tied = [place for place in range(len(self.sizes)) if place not in self._free]
-        own, valid = self.among.moved(rows[:, tied], tied.index(option), setting)
-        found[:, tied] = np.where(rows[:, tied] == INACTIVE, INACTIVE, own)
-        found[:, option] = setting
-        return found, valid & (rows[:, option] != INACTIVE)
+        moved, valid = self.among.moved(found[:, tied], [tied.index(option) for option in own])
+        kept = [option for option in at if option not in self._free]
+        valid &= np.all(moved[:, [tied.index(option) for option in kept]] == [at[option] for option in kept], axis=1)
+        found[:, tied] = np.where(rows[:, tied] == INACTIVE, INACTIVE, moved)
+        found[:, options] = list(cell.values())
+        return found, valid & np.all(rows[:, own] != INACTIVE, axis=1)
 
     def means(self, terms: Iterable[Term], cell: Cell) -> Means:
         """The means of the terms' columns over the configurations with those settings; terms of mean zero are left out.

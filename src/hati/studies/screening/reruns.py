@@ -362,14 +362,16 @@ class Flip(Struct, frozen=True):
 def flipped(space: Space, option: str, ends: Ends, rng: np.random.Generator) -> Pair | None:
     """A uniformly drawn valid configuration with the option at each of two settings, all else being equal.
 
-    Options that are active under a condition come and go with it. None where no drawn configuration is valid with both
-    settings.
+    Options that become active have a setting drawn uniformly, the same at both ends: they count as the mean over their
+    settings, as in effects. None where no drawn configuration is valid with both settings.
     """
     from hati.space import sample
 
     for _ in range(_TRIES):
         (drawn,) = sample(space, 1, rng)
-        before, after = (space.canonical({**drawn, option: setting}) for setting in ends)
+        inactive = [other for other in space.options if other.name not in drawn]
+        new = {other.name: other.settings[int(rng.integers(len(other.settings)))] for other in inactive}
+        before, after = (space.canonical({**new, **drawn, option: setting}) for setting in ends)
         if all(option in each and space.valid(each) for each in (before, after)):
             return before, after
     return None

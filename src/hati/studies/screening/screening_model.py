@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from itertools import combinations, product
 from math import prod
@@ -12,9 +12,9 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import Assignment, FloatArray, Task, generator
-from hati.design import Levels, Model, candidates, levels, setting_contrasts
+from hati.design import Levels, Model, candidates, levels
 from hati.design.information import Ties, ties
-from hati.stats import Index, ModelTerms, Term, additive_blocks, interaction_columns, log_variances
+from hati.stats import Index, ModelTerms, Term, additive_blocks, log_variances
 from hati.studies.screening.changes import EffectContrast, Readable, RelativeChange
 from hati.studies.screening.conclusion import (
     DOMINATING,
@@ -25,7 +25,7 @@ from hati.studies.screening.conclusion import (
 )
 from hati.studies.screening.model import ModelAnalysis, analyse_model, analyse_model_variance, model_terms
 from hati.studies.screening.model_fit import ModelFit
-from hati.studies.screening.population import Cell, ValidPopulation
+from hati.studies.screening.population import ValidPopulation
 from hati.studies.screening.reruns import FLIP_STAGE, flip_stage, is_of_flip, run_key, suspected
 from hati.studies.screening.runs import MeasuredDesign, Units, choose_scale_of_model, model_units
 
@@ -247,7 +247,7 @@ class ShownEffects(Struct, frozen=True, eq=False, dict=True):
 _CHANGED = 0.5
 """An interaction is excluded if no effect can change by this fraction of itself between the settings."""
 _FEWEST_DF = 3
-_TWO_LEVEL = 2
+_FEWEST_SETTINGS = 2
 _MOST = 9
 """The most combinations of two other options' settings that are shown."""
 
@@ -255,9 +255,9 @@ _MOST = 9
 def conditional_effects(shown: ShownEffects) -> tuple[ConditionalEffect, ...]:
     """The effects of shown options at the settings of others that they may depend on, the default's settings first.
 
-    They are estimated by least squares on the terms that estimate the effects and on the interaction in question: the
-    mean of an effect over the settings of an option that it depends on is then the effect itself, unless constraints
-    make some of these settings rarer.
+    They are estimated by least squares on the terms that estimate the effects and on the interaction in question. The
+    mean of an effect over the settings of an option that it depends on, each counted as often as valid configurations
+    with it stay valid with both settings, is then the effect itself.
 
     The interaction is the found one with the largest effect, or one of three options that contains it; else the one, if
     not excluded, with the most important option. Effects that the runs cannot estimate are left out.
@@ -272,6 +272,8 @@ def conditional_effects(shown: ShownEffects) -> tuple[ConditionalEffect, ...]:
 def effects_at(shown: ShownEffects, name: str, given: Sequence[str]) -> tuple[ConditionalEffect, ...]:
     """The effects of an option at each combination of settings of given ones.
 
+    Each is the mean change over the valid configurations with these settings that stay valid with both settings of the
+    option. Combinations without such a configuration, or where the runs do not determine the change, are left out.
     Empty if the runs cannot estimate the interactions, or exclude one that was not found: the 95 % interval of the
     change of the effect between two settings stays below half of the effect itself, or below the relevant size. Also
     empty for one that was not found if fewer than three degrees of freedom are left: they exclude nothing.
@@ -279,41 +281,27 @@ def effects_at(shown: ShownEffects, name: str, given: Sequence[str]) -> tuple[Co
     subsets = (some for size in range(len(given) + 1) for some in combinations(given, size))
     main, *interactions = (shown.term(name, *some) for some in subsets)
     fit = shown.fit(_chosen(shown, main, given, interactions))
-    if not all(map(fit.determines, (main, *interactions))):
-        return ()
     option, others = shown.option(name), [shown.option(other) for other in given]
-    ats = list(product(*map(_default_first, others)))
-    differences = [
-        _difference(shown, fit, (main, *interactions), name, dict(zip(given, at, strict=True))) for at in ats
-    ]
+    places = [shown.space.names.index(other) for other in given]
+    ats = product(*map(_default_first, others))
+    changes = {at: fit.change(main[0], dict(zip(places, at, strict=True))) for at in ats}
+    there = {at: change for at, change in changes.items() if change is not None}
     found = interactions[-1] in shown.interactions
-    if not found and (fit.df < _FEWEST_DF or _excluded(fit, [each.weights for each in differences], shown.limit)):
+    if not found and (fit.df < _FEWEST_DF or _excluded(fit, [each.weights for each in there.values()], shown.limit)):
         return ()
-    changes = [shown.change(fit.difference(each.weights, len(option.settings) - 1, each.base)) for each in differences]
+    relatives = {at: shown.change(change.contrast) for at, change in there.items()}
     return tuple(
         ConditionalEffect(
             option=name,
-            before=option.settings[each.before],
-            after=option.settings[each.after],
+            before=option.settings[change.before],
+            after=option.settings[change.after],
             at=Assignment({other.name: other.settings[place] for other, place in zip(others, at, strict=True)}),
-            relative=change.relative,
-            interval=change.interval,
+            relative=relatives[at].relative,
+            interval=relatives[at].interval,
             found=found,
         )
-        for at, each, change in zip(ats, differences, changes, strict=True)
+        for at, change in there.items()
     )
-
-
-class _Difference(Struct, frozen=True, eq=False):
-    """The difference between the means at two settings of an option, from that ``before``.
-
-    ``weights`` are those of the terms' coefficients, ``base`` holds the settings of the mean before.
-    """
-
-    before: int
-    after: int
-    weights: Mapping[Term, FloatArray]
-    base: Cell
 
 
 def _partners(shown: ShownEffects, name: str) -> list[tuple[str, ...]]:
@@ -341,39 +329,19 @@ def _chosen(shown: ShownEffects, main: Term, given: Sequence[str], interactions:
     return tuple(dict.fromkeys([*mains, *others, *interactions]))
 
 
-def _cells(shown: ShownEffects, terms: Sequence[Term], name: str, at: Mapping[str, int]) -> dict[Term, FloatArray]:
-    """The terms' columns at each setting of an option, shape (settings, any), at one setting of each other option."""
-    coded = {other: setting_contrasts(len(shown.option(other).settings))[[place]] for other, place in at.items()}
-    coded[name] = setting_contrasts(len(shown.option(name).settings))
-    return {term: interaction_columns([coded[shown.space.names[place]] for place in term]) for term in terms}
-
-
-def _difference(
-    shown: ShownEffects, fit: ModelFit, terms: Sequence[Term], name: str, at: Mapping[str, int]
-) -> _Difference:
-    """The difference from the first setting to the second; with more, from the lowest mean to the highest."""
-    own, option = _cells(shown, terms, name, at), shown.option(name)
-    means = sum((rows @ fit.coefficients[fit.places[term]] for term, rows in own.items()), np.zeros(1))
-    before, after = (0, 1) if len(option.settings) == _TWO_LEVEL else (int(np.argmin(means)), int(np.argmax(means)))
-    return _Difference(
-        before,
-        after,
-        {term: rows[after] - rows[before] for term, rows in own.items()},
-        {shown.space.names.index(other): place for other, place in {**at, name: before}.items()},
-    )
-
-
-def _excluded(fit: ModelFit, differences: Sequence[Mapping[Term, FloatArray]], limit: float) -> bool:
+def _excluded(fit: ModelFit, changes: Sequence[FloatArray], limit: float) -> bool:
     """Whether no effect can change from the first setting by both half of the mean effect and the relevant size.
 
     Both are sizes on the deciding scale, on which an interaction is defined. The effects themselves are reported as
     fractions of different means, so that these differ even if there is no interaction.
     """
-    size = abs(float(np.mean([fit.difference(weights).estimate for weights in differences])))
+    if len(changes) < _FEWEST_SETTINGS:
+        return True
+    size = abs(fit.combination(np.mean(changes, axis=0)).estimate)
     allowed = max(_CHANGED * size, limit)
-    first, *rest = differences
-    changes = [fit.difference({term: weights[term] - first[term] for term in first}) for weights in rest]
-    return all(change.margin is not None and abs(change.estimate) + change.margin < allowed for change in changes)
+    first, *rest = changes
+    found = [fit.combination(weights - first) for weights in rest]
+    return all(each.margin is not None and abs(each.estimate) + each.margin < allowed for each in found)
 
 
 def _default_first(option: Option) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from types import MappingProxyType
 from typing import Annotated
 
@@ -33,6 +34,7 @@ def conditional_table(conclusion: ScreeningConclusion) -> Table | None:
         notes.append("Found: the effect depends on the other option, by an important interaction.")
     if not all(effect.found for effect in found):
         notes.append("Not excluded: by these runs, the effect may differ by half between settings.")
+    notes += _unknown_changes(conclusion)
     notes += unbounded_note(effect.interval for effect in found)
     return Table(
         f"Effects on {conclusion.metric.name} at each setting of another option",
@@ -49,6 +51,25 @@ def conditional_table(conclusion: ScreeningConclusion) -> Table | None:
         ),
         tuple(notes),
     )
+
+
+def _unknown_changes(conclusion: ScreeningConclusion) -> list[str]:
+    """A note on each option that has no value at some settings of the options that it depends on."""
+    shown: dict[tuple[str, tuple[str, ...]], list[Assignment]] = {}
+    for effect in conclusion.conditional_effects:
+        shown.setdefault((effect.option, tuple(effect.at)), []).append(effect.at)
+    settings = {option.name: option.settings for option in conclusion.options}
+    notes = []
+    for (option, others), known in shown.items():
+        every = (
+            Assignment(dict(zip(others, cell, strict=True))) for cell in product(*(settings[name] for name in others))
+        )
+        if unknown := [str(each) for each in every if each not in known]:
+            notes.append(
+                f"No change of {option} at {listed(unknown, MOST_NAMED)}: no configuration there is valid with both "
+                "settings, or the runs do not determine it."
+            )
+    return notes
 
 
 def dominating_sentence(conclusion: ScreeningConclusion) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 from hati.core import Better, Setting, setting_text
 from hati.core.wording import counted, effect_name, listed
@@ -276,6 +277,17 @@ def estimate_meaning(conclusion: ScreeningConclusion) -> str:
         f"Effect = mean {conclusion.metric.name} at the second setting minus that at the first"
         f"{', by least squares over the available runs' if lost else ''}; "
         f"{conclusion.metric.better.value} is better."
+    )
+
+
+def interaction_meaning(conclusion: ScreeningConclusion, effects: Iterable[Effect]) -> tuple[str, ...]:
+    """The meaning of the size of an interaction of options with more than two settings; empty without such."""
+    several = {option.name for option in conclusion.options if not option.two_level}
+    if not any(len(effect.options) > 1 and several & {*effect.options} for effect in effects):
+        return ()
+    return (
+        "Effect of an interaction = how far the means of combinations of settings are from what the options' other "
+        "effects add up to: the highest of these differences minus the lowest.",
     )
 
 

@@ -220,9 +220,15 @@ def confirmed_effects(
         *runs.confounded({term: terms.columns[term] for term in reported}),
         *new.confounded({term: terms.columns[term][len(before) :] for term in claimed}),
     }
-    found = [replace(effect, ends=fit.ends(effect.term[0])) if len(effect.term) == 1 else effect for effect in found]
+    found = [replace(effect, ends=_ends(fit, effect.term)) for effect in found]
     found = [effect.by_drift() if effect.term in confounded else effect for effect in found]
     return tuple(sorted(found, key=lambda effect: -abs(effect.contrast.estimate)))
+
+
+def _ends(fit: ModelFit, term: Term) -> tuple[int, int] | None:
+    """The settings between which an option's effect is, by position; None if the runs distinguish no two."""
+    change = fit.change(term[0]) if len(term) == 1 else None
+    return None if change is None else (change.before, change.after)
 
 
 def _claim(
