@@ -107,3 +107,8 @@ def test_a_formula_is_stated_on_a_function() -> None:
     [statement] = hati.python.statements(faster)
     assert statement.formulas == ("SELF[rand](9) <= 1.1 * old[rand](9)",)
     assert statement.aliases == {"rand": f"{__name__}:rand", "old": f"{__name__}:old"}
+
+
+def test_statements_of_a_function_are_read_after_those_of_files() -> None:
+    assert callable(hati.python.has_statements)
+    assert callable(hati.python.statements)

@@ -30,6 +30,6 @@ from .requirements import validate_installable as validate_installable
 from .sources import GeneratorError as GeneratorError
 from .sources import PythonGenerator as PythonGenerator
 from .sources import PythonMethod as PythonMethod
-from .statements import StatedFunction as StatedFunction
-from .statements import has_statements as has_statements
-from .statements import read_statements as read_statements
+from .stated_functions import StatedFunction as StatedFunction
+from .stated_functions import has_statements as has_statements
+from .stated_functions import read_statements as read_statements
