@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from hati.core import InputError
 from hati.stats import Signs, contrasts
-from hati.stats.terms import ModelTerms, added_basis, spanned
+from hati.stats.terms import ModelTerms, added_bases, added_basis, spanned
 
 
 def full(factors: int) -> Signs:
@@ -182,3 +182,22 @@ def test_what_is_spanned_already_adds_nothing_whatever_its_size() -> None:
     assert added_basis(np.zeros((9, 2)), spanned(ones)).shape == (9, 0)
     assert added_basis(np.empty((9, 0)), spanned(ones)).shape == (9, 0)
     assert spanned(1e-9 * ones).shape == (9, 1)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(0, 4))
+def test_a_basis_alone_is_that_among_others(seed: int, width: int) -> None:
+    rng = np.random.default_rng(seed)
+    basis, columns = spanned(rng.normal(size=(9, 3))), rng.normal(size=(9, width))
+    [found] = added_bases([columns], basis)
+    assert added_basis(columns, basis) == pytest.approx(found)
+
+
+def test_of_several_interactions_of_three_only_aliased_ones_do_not_join() -> None:
+    """The fourth option is the product of the first three; the fifth has three settings."""
+    runs = np.array(list(product((-1.0, 1.0), (-1.0, 1.0), (-1.0, 1.0), (0, 1, 2))))
+    fifth = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]])[runs[:, 3].astype(int)]
+    mains = {(place,): runs[:, [place]] for place in range(3)}
+    mains |= {(3,): runs[:, :3].prod(axis=1)[:, None], (4,): fifth}
+    pairs = {(0, 1): mains[0,] * mains[1,]}
+    found = ModelTerms(np.ones((len(runs), 1)), {**mains, **pairs}).with_third_order([(0, 1)])
+    assert set(found) - set(mains) - set(pairs) == {(0, 1, 4)}

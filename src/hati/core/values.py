@@ -9,7 +9,7 @@ import dataclasses
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, ItemsView, Iterator, Mapping
 from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -77,6 +77,13 @@ class Assignment(Mapping[str, Setting]):
 
     def __len__(self) -> int:
         return len(self._settings)
+
+    def __contains__(self, name: object) -> bool:  # as Mapping's, in less time, and so are the items
+        return name in self._settings
+
+    def items(self) -> ItemsView[str, Setting]:
+        """The names and their settings."""
+        return self._settings.items()
 
     @cached_property
     def key(self) -> str:

@@ -33,16 +33,19 @@ def levels(configurations: Sequence[Mapping[str, Setting]], space: Space) -> Lev
     Raises:
         InputError: for a setting that its option does not have.
     """
+    places = {
+        (option.name, type(setting), setting): (column, place)
+        for column, option in enumerate(space.options)
+        for place, setting in enumerate(option.settings)
+    }
     found = np.full((len(configurations), len(space.options)), INACTIVE, dtype=np.int16)
-    for column, option in enumerate(space.options):
-        positions = {(type(setting), setting): place for place, setting in enumerate(option.settings)}
-        for row, configuration in enumerate(configurations):
-            if option.name in configuration:
-                setting = configuration[option.name]
-                place = positions.get((type(setting), setting))
-                if place is None:
-                    raise InputError(f"{setting!r} is not a setting of option {option.name!r}")
-                found[row, column] = place
+    for row, configuration in zip(found, configurations, strict=True):
+        for name, setting in configuration.items():
+            known = places.get((name, type(setting), setting))
+            if known is not None:
+                row[known[0]] = known[1]
+            elif name in space.names:
+                raise InputError(f"{setting!r} is not a setting of option {name!r}")
     return found
 
 
@@ -108,8 +111,13 @@ class Model(Struct, frozen=True, dict=True):
 
 
 def _coded(positions: NDArray[np.int16], size: int) -> FloatArray:
-    table = np.vstack([setting_contrasts(size), np.zeros(size - 1)])  # the last row, -1, is that of the inactive
-    return np.asarray(table[positions])
+    return np.asarray(_table(size)[positions])
+
+
+@lru_cache(maxsize=64)
+def _table(size: int) -> FloatArray:
+    """The contrasts of an option, with those of an inactive one in the last row, -1."""
+    return np.vstack([setting_contrasts(size), np.zeros(size - 1)])
 
 
 class Shifts(NamedTuple):

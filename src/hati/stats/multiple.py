@@ -307,10 +307,12 @@ def _tests(
 
 def _weights(terms: ModelTerms, found: Sequence[Term]) -> dict[Term, float]:
     """The factors of the remaining terms' p-values: 1 for main effects."""
-    left = [term for term in terms if term not in found]
+    known = set(found)
+    left = [term for term in terms if term not in known]
     mains = [term for term in left if len(term) == 1]
-    heirs = [term for term in left if len(term) > 1 and any((option,) in found for option in term)]
-    orphans = [term for term in left if term not in {*mains, *heirs}]
+    named = {term[0] for term in found if len(term) == 1}
+    heirs = [term for term in left if len(term) > 1 and not named.isdisjoint(term)]
+    orphans = [term for term in left if len(term) > 1 and named.isdisjoint(term)]
     shares = Shares(len(terms.main_effects), len(terms.interactions))
     own = shares.main_effects(len(mains))
     families = ((mains, own), (heirs, 1.0 - shares.orphans - own), (orphans, shares.orphans))

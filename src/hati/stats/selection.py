@@ -106,11 +106,15 @@ class _Growing:
         """
         explained, added = np.zeros(len(open_)), np.zeros(len(open_), dtype=np.intp)
         for group, rest in zip(self.candidates, self.rests, strict=True):
-            own = open_[group.places]
-            lengths, axes = _principal_axes(rest[own])
-            along = (group.columns @ self.residual).reshape(len(own), -1)[own]
-            if axes is not None:
-                along = (along[:, None] @ axes)[:, 0]
+            own, along = open_[group.places], group.columns @ self.residual
+            if rest.shape[1] == 1:
+                lengths = rest[:, 0, 0]
+                there = own & (lengths > _REST * group.sizes)
+                added[group.places] = there
+                explained[group.places] = along**2 / np.where(there, lengths, math.inf)
+                continue
+            lengths, axes = np.linalg.eigh(rest[own])
+            along = (along.reshape(len(own), 1, -1)[own] @ axes)[:, 0]
             there = lengths > _REST * group.sizes[own, None]
             explained[group.places[own]] = np.sum(along**2 / np.where(there, lengths, math.inf), axis=1)
             added[group.places[own]] = np.count_nonzero(there, axis=1)
@@ -121,16 +125,15 @@ class _Growing:
         self._extend(added_basis(columns, self.basis))
 
     def _extend(self, new: FloatArray) -> None:
-        self.basis = np.hstack([self.basis, new])
+        self.basis = np.concatenate([self.basis, new], axis=1)
         self.residual = self.residual - new @ (new.T @ self.residual)
         for group, rest in zip(self.candidates, self.rests, strict=True):
-            inside = (group.columns @ new).reshape(*rest.shape[:2], -1)
+            inside = group.columns @ new
+            if rest.shape[1] == 1:
+                rest[:, 0, 0] -= np.einsum("ij,ij->i", inside, inside)
+                continue
+            inside = inside.reshape(*rest.shape[:2], -1)
             np.subtract(rest, inside @ inside.transpose(0, 2, 1), out=rest)
-
-
-def _principal_axes(products: FloatArray) -> tuple[FloatArray, FloatArray | None]:
-    """The squared lengths and the directions of the principal axes; no directions of single columns."""
-    return (products[:, 0], None) if products.shape[1] == 1 else np.linalg.eigh(products)
 
 
 def _criterion(residual: float, runs: int, parameters: int) -> float:

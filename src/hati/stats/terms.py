@@ -164,8 +164,8 @@ def added_basis(columns: FloatArray, basis: FloatArray) -> FloatArray:
         columns: shape (runs, any).
         basis: shape (runs, any), orthonormal columns.
     """
-    [found] = added_bases([columns], basis)
-    return found
+    vectors, sizes = _axes(orthogonal_part(columns, basis))
+    return np.asarray(vectors[:, sizes > NOTHING * largest_norm(columns)])
 
 
 def added_bases(terms: Sequence[FloatArray], basis: FloatArray) -> list[FloatArray]:
@@ -185,7 +185,7 @@ def _axes(columns: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The directions of columns' principal axes, shape (..., runs, axes), and their lengths, shape (..., axes)."""
     if columns.shape[-1] > 1:
         return np.linalg.svd(columns, full_matrices=False)[:2]
-    sizes = np.sqrt(np.sum(columns**2, axis=-2))
+    sizes = np.sqrt(np.einsum("...ij,...ij->...j", columns, columns))
     return columns / np.where(sizes > 0.0, sizes, 1.0)[..., None, :], sizes
 
 
@@ -212,7 +212,7 @@ def orthogonal_part(columns: FloatArray, basis: FloatArray) -> FloatArray:
 
 def largest_norm(columns: FloatArray) -> float:
     """The Euclidean norm of the largest column; 0 where there is none."""
-    return float(np.sqrt(np.sum(columns**2, axis=0, initial=0.0).max(initial=0.0)))
+    return float(np.sqrt(np.einsum("ij,ij->j", columns, columns).max(initial=0.0)))
 
 
 _WIDEST = 0.6
@@ -308,14 +308,26 @@ class ModelTerms(Struct, frozen=True, eq=False, dict=True):
             if all((option,) in self.columns for option in term)
         }
         wider = {term: columns for term, columns in wider.items() if columns.shape[1] <= _WIDEST * self.runs}
-        added = added_bases(list(wider.values()), self._basis_of_always)
-        new = {term: wider[term] for term, own in zip(wider, added, strict=True) if not self._is_aliased(own)}
+        aliased = self._aliased(added_bases(list(wider.values()), self._basis_of_always))
+        new = {term: columns for (term, columns), lost in zip(wider.items(), aliased, strict=True) if not lost}
         return ModelTerms(self.always, {**self.columns, **new}) if new else self
 
-    def _is_aliased(self, added: FloatArray) -> bool:
-        """Whether an orthonormal basis of what columns add to ``always`` lies within what a single term adds to it."""
-        products = ((bases.reshape(-1, self.runs) @ added).reshape(len(bases), -1) for bases in self._bases)
-        return any(np.any(np.sum(each**2, axis=1) > added.shape[1] - _ALIASED) for each in products)
+    def _aliased(self, added: Sequence[FloatArray]) -> NDArray[np.bool_]:
+        """Whether each orthonormal basis of what a term adds to ``always`` lies within what a single term adds to it.
+
+        A basis of no columns does.
+        """
+        ranks = np.array([own.shape[1] for own in added], dtype=np.intp)
+        found = np.array(ranks == 0, dtype=np.bool_)
+        there = np.flatnonzero(ranks)
+        if not len(there):
+            return found
+        joined, starts = np.hstack(added), np.concatenate([[0], np.cumsum(ranks[there])[:-1]])
+        for bases in self._bases:
+            products = (bases.reshape(-1, self.runs) @ joined).reshape(len(bases), -1, joined.shape[1])
+            within = np.add.reduceat(np.sum(products**2, axis=1), starts, axis=1).max(axis=0)
+            found[there] |= within > ranks[there] - _ALIASED
+        return found
 
     @cached_property
     def _bases(self) -> tuple[FloatArray, ...]:
