@@ -11,14 +11,18 @@ import atexit
 import functools
 import gc
 import importlib
+import io
 import json
 import math
 import os
 import pkgutil
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, redirect_stderr, redirect_stdout
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import NamedTuple, NoReturn
 
@@ -122,12 +126,43 @@ def _serve() -> None:
 
     typer.main.get_command(app)
     quiet_machine()
+    _warm_up()
+    gc.collect()
     gc.freeze()
     for line in sys.stdin:
         child = os.fork()
         if not child:
             _be_the_program(json.loads(line))
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+
+
+_TABLE = "a,b,c,time\n" + "".join(
+    f"{a},{b},{c},{1 + a + 0.1 * b + 0.01 * c}\n" for a in (0, 1) for b in (0, 1) for c in (0, 1)
+)
+
+
+_HEEDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def _warm_up() -> None:
+    """Compute once what each command would: parsers, compiled statements and templates, the age of the code."""
+    from hati.cli import main
+
+    home, handlers = Path.cwd(), {number: signal.getsignal(number) for number in _HEEDED}
+    with TemporaryDirectory() as folder, ExitStack() as silent:
+        os.chdir(folder)
+        Path("t.csv").write_text(_TABLE)
+        silent.enter_context(redirect_stdout(io.StringIO()))
+        silent.enter_context(redirect_stderr(io.StringIO()))
+        for words in (
+            ("space", "import", "t.csv", "--output", "hati.toml"),
+            ("screen", "t.csv", "--space", "hati.toml", "--metric", "time", "--budget", "8", "--store", "s.sqlite"),
+            ("runs", ".", "--store", "s.sqlite"),
+        ):
+            assert main(words) == 0
+        os.chdir(home)
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
 
 
 def _be_the_program(asked: dict[str, object]) -> NoReturn:
