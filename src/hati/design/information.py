@@ -375,6 +375,7 @@ def downdate(matrix: FloatArray, left: FloatArray, right: FloatArray) -> None:
     """Subtract left' right, of shapes (any, parameters), from a matrix in Fortran's order, in place."""
     from scipy.linalg.blas import dgemm
 
+    assert matrix.flags.f_contiguous  # else the result is in a copy
     dgemm(-1.0, left.T, right.T, beta=1.0, c=matrix, trans_b=True, overwrite_c=True)
 
 

@@ -124,10 +124,11 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
         such an effect is not a difference of means that have a lower bound.
         """
         fit = self._fit_for(term)
-        if len(self.determined(term)) < 2:
+        combined = fit._combined(term) if len(term) > 1 else None
+        if combined is None and len(self.determined(term)) < 2:
             return EffectContrast(fit._spread(term), None, None, BaseMean(float(self.values.mean())))
         if len(term) > 1:
-            return fit._interaction(term)
+            return fit._interaction(term, *(combined or fit._coded(term)))
         change = self.change(term[0])
         assert change is not None
         return change.contrast
@@ -173,9 +174,8 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
             return None
         return weights, self._mean + self._weights(found.before)
 
-    def _interaction(self, term: Term) -> EffectContrast:
+    def _interaction(self, term: Term, means: FloatArray, deviations: FloatArray) -> EffectContrast:
         rows = self._rows(term)
-        means, deviations = self._combined(term) or self._coded(term)
         sizes = deviations @ self.coefficients
         low, high, base = int(np.argmin(sizes)), int(np.argmax(sizes)), means.mean(axis=0)
         if rows.shape[1] == 1:
