@@ -7,8 +7,8 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from datetime import date
-from functools import partial
-from itertools import accumulate, groupby, pairwise
+from functools import cache, partial
+from itertools import accumulate, groupby, pairwise, product
 from pathlib import Path
 
 from hati.core import (
@@ -54,11 +54,13 @@ from hati.wiring.known.screenings import (
     affordable,
     as_begun,
     begun,
-    begun_sizes,
+    begun_since_chosen,
     benchmarks_of,
+    has_cells,
     questions,
     representatives,
     screened,
+    size_of_suite,
     working_space,
 )
 from hati.wiring.known.warm_up import warm_up_cuts, with_cuts
@@ -160,16 +162,21 @@ def prepare_gate(place: Workplace, request: GateRequest, *, fresh: bool) -> Camp
 
         return campaign_of(place, identity(chosen, rule), prepared, _over, fresh=fresh)
 
+    @cache
+    def suite(size: int, within: WithinStrata) -> Representatives:
+        return representatives(at, request.benchmark, size, within)
+
     chosen = representatives(at, request.benchmark, most)
     for rule in (GateRule.TWO_STAGES, RULE):
-        sizes = () if fresh else begun_sizes(place, identity(chosen, rule))
-        allowed = [size for size in sizes if size <= max(1.0, most) or math.isinf(limits.runs)]
-        sought = [(size, within) for begun in allowed for size in (begun, 1) for within in WithinStrata]
-        for size, within in sought:  # 1: without a suite, several may be listed
-            suite = representatives(at, request.benchmark, size, within)
-            known = campaign(as_begun(suite) if size < most else suite, rule)
-            if known.evidence().runs:
-                return known
+        for study in () if fresh else begun_since_chosen(place, identity(chosen, rule)):
+            begun_with = size_of_suite(study)
+            if begun_with > max(1.0, most) and math.isfinite(limits.runs):
+                continue
+            for size, within in product((begun_with, 1), WithinStrata):  # 1: without a suite, several may be listed
+                known = suite(size, within)
+                if has_cells(study, identity(known, rule)):
+                    found = campaign(as_begun(known) if size < most else known, rule)
+                    return found if found.evidence().runs else campaign(chosen, RULE)
     return campaign(chosen, RULE)
 
 
@@ -263,12 +270,14 @@ def prepare_replay(place: Workplace, request: HistoryRequest, *, fresh: bool) ->
 
         return campaign_of(place, identity(chosen), prepared, never, fresh=fresh)
 
-    chosen = representatives(at, request.benchmark, most)
-    if not fresh and begun(place, identity(chosen)):
-        known = campaign(representatives(at, request.benchmark, most, WithinStrata.RANKING))
-        if known.evidence().runs:
-            return known
-    return campaign(chosen)
+    @cache
+    def suite(within: WithinStrata) -> Representatives:
+        return representatives(at, request.benchmark, most, within)
+
+    chosen = suite(WithinStrata.LEFT_OUT)
+    studies = () if fresh else begun(place, identity(chosen))
+    same = (suite(each) for study in studies for each in WithinStrata if has_cells(study, identity(suite(each))))
+    return campaign(next(same, chosen))
 
 
 def _order(text: str) -> ReplayOrder:

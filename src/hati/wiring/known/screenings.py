@@ -318,15 +318,15 @@ def begun(place: Workplace, study: StudyId) -> tuple[StudyId, ...]:
     )
 
 
-def begun_sizes(place: Workplace, study: StudyId) -> tuple[int, ...]:
-    """The sizes of suites with which a study was begun, also with other configurations, the newest campaign first.
+def begun_since_chosen(place: Workplace, study: StudyId) -> tuple[StudyId, ...]:
+    """The campaigns of a study that were begun, also with other configurations, the newest first.
 
     A campaign without runs since the last screening or measured suite does not count: its suite is out of date.
     """
     spans, records = place.store.spans(), place.store.studies()
     known = [spans[each.id.key].last for each in records if each.id.kind in _CHOOSING and each.id.key in spans]
     since = max(known, default=datetime.min.replace(tzinfo=UTC))
-    return tuple(_size_of_suite(each) for each in begun(place, study) if spans[each.key].last > since)
+    return tuple(each for each in begun(place, study) if spans[each.key].last > since)
 
 
 _CHOOSING = frozenset({"screening", "suite"})
@@ -339,9 +339,19 @@ def _apart_from_cells(study: StudyId) -> dict[str, object]:
     return {**parameters, "cells": {(name, definition) for name, definition, *_ in parameters["cells"]}}
 
 
-def _size_of_suite(study: StudyId) -> int:
+def size_of_suite(study: StudyId) -> int:
     """The largest number of cells of a benchmark."""
-    return max(Counter(name for name, *_ in json.loads(study.parameters)["cells"]).values())
+    return max(Counter(name for name, *_ in _cells(study)).values())
+
+
+def has_cells(study: StudyId, of: StudyId) -> bool:
+    """Whether two studies have the same cells in the same order."""
+    return _cells(study) == _cells(of)
+
+
+def _cells(study: StudyId) -> list[list[object]]:
+    cells: list[list[object]] = json.loads(study.parameters)["cells"]
+    return cells
 
 
 def as_begun(found: Representatives) -> Representatives:
