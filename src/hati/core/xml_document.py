@@ -109,7 +109,7 @@ class _Reader:
 
     def _doctype(self, name: str, *_rest: object) -> None:
         raise InputError(
-            f"document type {name!r}: a feature model needs none, and entities are not expanded",
+            f"document type {name!r}: document types are not read, and entities are not expanded",
             place=self._here(),
             fix="remove the <!DOCTYPE ...>",
         )
