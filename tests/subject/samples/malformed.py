@@ -126,6 +126,8 @@ MALFORMED = (
     Malformed("number.csv", b"benchmark,value,n\nb,1,0.5\n", ":2", "'0.5' stands where the number of runs"),
     Malformed("deviation.csv", b"benchmark,value,deviation\nb,1,0.5\n", ":2", "'' stands where the number of runs"),
     Malformed("one.csv", b"benchmark,value,n,deviation\nb,1,1,0.5\n", ":2", "not a standard deviation of runs"),
+    Malformed("run.csv", b"benchmark,value,run,n\nb,1,x,\nb,2,x,20\n", ":3", "of the run 'x' or a mean of runs by 'n'"),
+    Malformed("mean.csv", b"benchmark,value,unit,n\nb,1,s,\nb,-1,s,20\n", ":3", "no time is negative"),
     Malformed("header.csv", b"benchmark,value\n", ":1", "no rows"),
     Malformed("quote.csv", b'benchmark,value\n"b,1\n', ":2", "not a table"),
     Malformed("latin.csv", b"benchmark,value\n\xe9,1\n", ":2:1", "UTF-8"),

@@ -178,12 +178,24 @@ def test_rows_of_a_table_may_be_means_of_runs(tmp_path: Path) -> None:
     assert found == [SummarizedRuns(20, 0.25), SummarizedRuns(12), None]
 
 
+def test_rows_of_a_table_are_of_named_runs_or_means_of_runs(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("benchmark,value,run,n\na,1,x,\na,2,x,\na,1.5,,20\n")
+    [sample] = read_samples(path).samples
+    assert [(run.steady.tolist(), run.summary) for run in sample.runs] == [
+        ([1.0, 2.0], None),
+        ([1.5], SummarizedRuns(20)),
+    ]
+
+
 def test_a_score_of_jmh_is_the_mean_of_its_forks(tmp_path: Path) -> None:
     metric = {"score": 2.0, "scoreUnit": "us/op"}
     path = tmp_path / "a.json"
     path.write_text(json.dumps([{"benchmark": "a", "mode": "avgt", "forks": 5, "primaryMetric": metric}]))
     [sample] = read_samples(path).samples
     assert sample.runs[0].summary == SummarizedRuns(5)
+    [warning] = read_samples(path).warnings
+    assert warning == "this JMH file gives scores, not single observations: how much these vary is not known"
 
 
 @pytest.mark.parametrize(("name", "runs"), [("catch2.xml", 1), ("custom.json", None)])

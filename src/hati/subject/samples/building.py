@@ -553,4 +553,4 @@ def values_run(values: FloatArray, metric: Metric, complain: Callable[[str], Inp
 
 def summary_only(what: str, tool: str) -> str:
     """The warning for files of summaries."""
-    return f"{tool} gives {what}, not single observations: each is taken as the single observation of a run"
+    return f"{tool} gives {what}, not single observations: how much these vary is not known"

@@ -134,13 +134,13 @@ _OF_ROWS = {"value", "run", _NUMBER, _DEVIATION}
 
 @dataclass(slots=True)
 class _Series:
-    """The rows of one label so far: values and lines of single runs, by run its first line and values, and means."""
+    """The rows of one label so far: values and lines of single runs; named runs, and means, with their first lines."""
 
     label: Label
     values: array[float] = field(default_factory=lambda: array("d"))
     lines: array[int] = field(default_factory=lambda: array("q"))
     runs: dict[str, tuple[int, array[float]]] = field(default_factory=dict)
-    means: list[SampledRun] = field(default_factory=list)
+    means: list[tuple[int, SampledRun]] = field(default_factory=list)
 
     def take(self, run: str | None, value: float, line: int) -> None:
         """Add a row; with ``run`` None it is a separate run."""
@@ -156,8 +156,8 @@ class _Series:
         for line, values in chain(alone, self.runs.values()):
             complain = _at(file, _Line(line))
             book.add(self.label, values_run(np.array(values), self.label.metric, complain), complain)
-        for mean in self.means:
-            book.add(self.label, mean, _at(file, _Line()))
+        for line, mean in self.means:
+            book.add(self.label, mean, _at(file, _Line(line)))
 
 
 def read_table(source: OpenedFile, book: SampleBuilder) -> None:
@@ -222,18 +222,20 @@ def _row(
         raise complain(f"cells in the row: {len(row)}, in the header: {len(columns)}")
     value = _value(row[columns["value"]], complain)
     run = row[columns["run"]].strip() if "run" in columns else None
-    if run == "":
+    of = _summarized({name: row[columns[name]].strip() for name in (_NUMBER, _DEVIATION) if name in columns}, complain)
+    if run == "" and of is None:
         raise complain("the run has no name")
+    if run and of is not None:
+        raise complain(f"a row is of the run {run[:40]!r} or a mean of runs by {_NUMBER!r}, not both: leave one empty")
     key = tuple([row[place] for name, place in columns.items() if name not in _OF_ROWS])
     known = series.get(key)
     if known is None:
         cells = {name: row[place].strip() for name, place in columns.items()}
         known = series[key] = _Series(_label(dict.fromkeys(COLUMNS, "") | cells, complain))
-    of = _summarized({name: row[columns[name]].strip() for name in (_NUMBER, _DEVIATION) if name in columns}, complain)
     if of is None:
         known.take(run, value, line)
     else:
-        known.means.append(single(value, known.label.metric, complain, of))
+        known.means.append((line, single(value, known.label.metric, complain, of)))
     if max(len(series), len(known.values), len(known.runs), len(known.means)) > MOST_RUNS:
         raise complain(f"there are more than {MOST_RUNS:,} runs")
 
