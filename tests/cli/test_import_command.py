@@ -32,6 +32,7 @@ def test_warnings_are_on_standard_error(hati: Hati) -> None:
         [{"warmup": 0, "mean_of": 1, "observations": [659.987]}],
     )
     assert done.err.startswith("warning: Catch2 gives means")
+    assert hati("import", str(FIXTURES / "custom.json")).json["samples"][0]["runs"][0]["mean_of"] == "unknown"
 
 
 @pytest.mark.parametrize("kept", [None, "what was there"])

@@ -18,7 +18,7 @@ from hati.core.benchmark import LINES_OF, are_line_numbers
 from hati.core.errors import InputError
 from hati.core.metric import Metric, conversion
 from hati.core.study import Task
-from hati.core.values import Configuration, Workload
+from hati.core.values import Configuration, Workload, replace
 
 
 class Outcome(StrEnum):
@@ -214,7 +214,7 @@ class SummarizedRuns(Struct, frozen=True):
     The repetitions of one process are a single run.
 
     Raises:
-        InputError: for a number below 1, a negative deviation, and a deviation of one run.
+        InputError: for a number below 1, a negative deviation, and a deviation of one run or of an unknown number.
     """
 
     number: int | None = None
@@ -223,11 +223,15 @@ class SummarizedRuns(Struct, frozen=True):
     def __post_init__(self) -> None:
         if self.number is not None and self.number < 1:
             raise InputError(f"a mean of {self.number} runs is not a mean", fix="write their number, 1 or more")
-        if self.deviation is not None and not (0.0 <= self.deviation <= LARGEST and self.number != 1):
+        if self.deviation is not None and not (0.0 <= self.deviation <= LARGEST and (self.number or 1) > 1):
             raise InputError(
-                f"{self.deviation:g} is not a standard deviation of runs",
+                f"{self.deviation:g} is not a standard deviation of runs whose number is {self.number or 'unknown'}",
                 fix="write 0 or more, of two runs or more",
             )
+
+    def times(self, factor: float) -> SummarizedRuns:
+        """The same runs in another unit."""
+        return SummarizedRuns(self.number, None if self.deviation is None else factor * self.deviation)
 
 
 class SampledRun(Struct, frozen=True):
@@ -250,6 +254,17 @@ class SampledRun(Struct, frozen=True):
     def __post_init__(self) -> None:
         if self.started is not None and self.started.tzinfo is None:
             raise InputError("a run's start needs a time zone")
+        if self.summary is not None and self.observations.values.size > 1:
+            raise InputError(
+                f"a mean is a single observation, not {self.observations.values.size}",
+                fix="leave out that it is a mean, or the observations",
+            )
+
+    def times(self, factor: float, unit: str) -> SampledRun:
+        """The same run in another ``unit``, in which values are ``factor`` times as large."""
+        old = self.observations
+        values = Observations(old.metric, unit, factor * old.values, old.warmup)
+        return replace(self, observations=values, summary=self.summary and self.summary.times(factor))
 
     @property
     def steady(self) -> FloatArray:

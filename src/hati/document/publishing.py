@@ -8,7 +8,7 @@ from functools import cache
 from inspect import get_annotations
 from operator import attrgetter
 from types import NoneType, UnionType
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -130,6 +130,7 @@ class StudyJson(Struct, frozen=True, kw_only=True):
 
 
 FORMAT = "hati-samples-1"
+UNKNOWN = "unknown"
 
 
 class SampledHeadJson(Struct, frozen=True):
@@ -163,7 +164,9 @@ class SampledRunHeadJson(Struct, frozen=True, kw_only=True):
     repetition: Annotated[int | None, Of("origin.repetition")] = None
     exit: int | None = None
     remark: Annotated[str | None, Of(lambda run: run.remark or None)] = None
-    mean_of: Annotated[int | None, Of(lambda run: run.summary and run.summary.number)] = None
+    mean_of: Annotated[
+        int | Literal["unknown"] | None, Of(lambda run: run.summary and (run.summary.number or UNKNOWN))
+    ] = None
     deviation: Annotated[float | None, Of(lambda run: run.summary and run.summary.deviation)] = None
 
 

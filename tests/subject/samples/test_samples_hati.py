@@ -57,10 +57,37 @@ def test_what_is_exported_is_read_again(tmp_path: Path) -> None:
     assert found.warnings == ()
 
 
-def test_a_mean_of_runs_keeps_their_number_and_deviation(tmp_path: Path) -> None:
-    run = SampledRun(Observations("latency", "ms", np.array([2.1])), summary=SummarizedRuns(20, 0.25))
+@pytest.mark.parametrize("known", [SummarizedRuns(20, 0.25), SummarizedRuns(20), SummarizedRuns(1), SummarizedRuns()])
+def test_a_mean_of_runs_keeps_what_is_known_of_them(tmp_path: Path, known: SummarizedRuns) -> None:
+    run = SampledRun(Observations("latency", "ms", np.array([2.1])), summary=known)
     exported = to_plain(publish(Joined(samples=[replace(a_sample(), runs=(run,))]), SamplesJson))
     assert read_samples(written(tmp_path, exported)).samples[0].runs == (run,)
+
+
+@pytest.mark.parametrize(
+    ("run", "place", "reason"),
+    [
+        ({"observations": [2.1], "deviation": 0.1}, ".deviation", "needs their number"),
+        ({"observations": [2.1], "mean_of": "unknown", "deviation": 0.1}, ".mean_of", "number is unknown"),
+        ({"observations": [2.1], "mean_of": 0}, ".mean_of", "a mean of 0 runs"),
+        ({"observations": [2.1], "mean_of": "ten"}, ".mean_of", "a number is needed"),
+        ({"observations": [2.1, 2.2, 2.3], "mean_of": 20}, ".mean_of", "a single observation, not 3"),
+    ],
+)
+def test_means_of_runs_that_contradict_themselves_are_refused(
+    tmp_path: Path, run: dict[str, object], place: str, reason: str
+) -> None:
+    sample = {"benchmark": "b", "metric": "m", "unit": "s", "runs": [run]}
+    with pytest.raises(InputError, match=reason) as caught:
+        read_samples(written(tmp_path, {"format": "hati-samples-1", "samples": [sample]}))
+    assert str(caught.value.place).endswith(f"samples[0].runs[0]{place}")
+
+
+def test_the_deviation_of_runs_is_in_the_unit_of_their_mean(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("benchmark,value,unit,n,deviation\na,1.5,s,20,0.25\na,1500,ms,20,250\n")
+    first, second = read_samples(path).samples[0].runs
+    assert first == second
 
 
 def test_packed_files_and_byte_order_marks_are_read(tmp_path: Path) -> None:

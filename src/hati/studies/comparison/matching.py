@@ -177,12 +177,7 @@ def _converted(sample: Sample, first: Sample) -> tuple[SampledRun, ...]:
     factor = conversion(sample.metric.unit, first.metric.unit)
     if sample.metric.unit == first.metric.unit:
         return sample.runs
-    return tuple(
-        replace(
-            run, observations=replace(run.observations, values=factor * run.observations.values, unit=first.metric.unit)
-        )
-        for run in sample.runs
-    )
+    return tuple(run.times(factor, first.metric.unit) for run in sample.runs)
 
 
 def gathered(history: Sequence[Sample]) -> tuple[Sample, ...]:

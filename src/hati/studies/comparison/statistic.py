@@ -15,7 +15,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from hati.core import FloatArray, InputError, Sample, SummarizedRuns, replace
+from hati.core import FloatArray, InputError, Sample, SummarizedRuns
 from hati.core.wording import counted
 from hati.stats import Index, SampleMean
 from hati.studies.comparison.matching import SamplePair
@@ -133,15 +133,12 @@ class RunValues(Struct, frozen=True, eq=False):
         """The mean of the values on a scale, where a deviation has a ``unit``."""
         if self.summary is None:
             return SampleMean.of(values)
-        deviation = None if self.summary.number is None else self.summary.deviation
+        deviation = self.summary.deviation
         return SampleMean(float(values[0]), None if deviation is None else (deviation / unit) ** 2, self.runs)
 
     def times(self, factor: float) -> RunValues:
         """The same values in another unit."""
-        known = self.summary
-        if known is not None and known.deviation is not None:
-            known = replace(known, deviation=factor * known.deviation)
-        return RunValues(factor * self.values, self.unsteady, known)
+        return RunValues(factor * self.values, self.unsteady, self.summary and self.summary.times(factor))
 
     def relative_to(self, others: RunValues) -> RunValues:
         """The ratios of these to others of the same runs."""

@@ -441,9 +441,7 @@ class SampleBuilder:
         except InputError as error:
             raise complain(f"{own.name!r}: {error.message}") from None
         self.warn(f"{own.name!r} is in {own.unit} and in {wanted.unit}: converted to {wanted.unit}")
-        old = run.observations
-        values = Observations(old.metric, wanted.unit, old.values * factor, old.warmup)
-        return replace(run, observations=values)
+        return run.times(factor, wanted.unit)
 
 
 _Read = TypeVar("_Read")

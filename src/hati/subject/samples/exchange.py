@@ -50,6 +50,7 @@ from hati.subject.samples.building import (
 from hati.subject.samples.source import OpenedFile
 
 FORMAT = "hati-samples-1"
+_UNKNOWN = "unknown"
 
 
 def read_hati(source: OpenedFile, book: SampleBuilder) -> None:
@@ -93,8 +94,7 @@ def _better(node: JsonNode) -> Better:
 
 
 def _run(node: JsonNode, of: Metric) -> SampledRun:
-    runs = optional(node, "mean_of", JsonNode.count)
-    return SampledRun(
+    run = SampledRun(
         observations=observed(node["observations"], of, optional(node, "warmup", JsonNode.count) or 0),
         started=optional(node, "started", moment),
         usage=Usage(
@@ -114,8 +114,24 @@ def _run(node: JsonNode, of: Metric) -> SampledRun:
         ),
         exit=optional(node, "exit", JsonNode.integer),
         remark=optional_text(node, "remark"),
-        summary=None if runs is None else _summary(runs, optional(node, "deviation", JsonNode.amount), node.error),
     )
+    summary = _mean_of(node)
+    if summary is None:
+        return run
+    try:
+        return replace(run, summary=summary)
+    except InputError as error:
+        raise node["mean_of"].error(error.message, error.fix) from None
+
+
+def _mean_of(node: JsonNode) -> SummarizedRuns | None:
+    """The runs of which the observation of a run is the mean; None where it is not marked as one."""
+    number, deviation = node.get("mean_of"), optional(node, "deviation", JsonNode.amount)
+    if number is not None:
+        return _summary(None if number.value == _UNKNOWN else number.count(), deviation, number.error)
+    if deviation is not None:
+        raise node["deviation"].error("the standard deviation of runs needs their number", fix="write it as `mean_of`")
+    return None
 
 
 def _summary(number: int, deviation: float | None, complain: Complain) -> SummarizedRuns:

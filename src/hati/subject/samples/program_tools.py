@@ -264,9 +264,10 @@ def read_google_benchmark(source: OpenedFile, book: SampleBuilder) -> None:
         for (name, metric_name), series in (repeated | left).items():
             metric = Metric(metric_name, series.unit, direction(series.unit))
             values = observations(np.frombuffer(series.values), metric, series.node.error)
+            summary = ONE_RUN if (name, metric_name) in left and len(series.values) == 1 else None
             book.add(
                 Label(name, metric, machine=machine),
-                SampledRun(values, started, summary=ONE_RUN if (name, metric_name) in left else None),
+                SampledRun(values, started, summary=summary),
                 series.node.error,
             )
     book.warn_of_one_process("google-benchmark")
