@@ -22,6 +22,7 @@ from hati.studies.findings import (
     report_sentence,
     sighting_of,
 )
+from hati.studies.gate import RivalCauses
 from hati.studies.gate.conclusion import StratumChange
 from hati.studies.gate.document import GateJson, gate_answer, gate_cases, gate_table, gate_tables
 from hati.studies.known import Coverage, coverage_notes
@@ -230,6 +231,21 @@ def test_a_finding_names_what_changed_over_all_and_the_cause_that_was_found() ->
     )
     published = json.dumps(to_plain(publish(Joined(findings=[finding]), FindingsJson)))
     assert published.count('"most_where": "cache=true"') == 2
+
+
+@pytest.mark.parametrize(
+    ("causes", "words"),
+    [
+        (("rsync", "quiet=true log=true"), "explanations that fit equally well: rsync; quiet=true log=true. A larger"),
+        ((), "it differs between them, and neither one option nor two are shown to explain that. A larger"),
+    ],
+)
+def test_explanations_that_are_not_distinguished_are_listed(causes: tuple[str, ...], words: str) -> None:
+    ruling = Ruling(replace(gate(row(ChangeVerdict.SLOWER)), rival_causes=(RivalCauses("main", "latency", causes),)))
+    notes = " ".join(note for table in gate_tables(ruling) for note in table.notes)
+    assert f"what the change of latency of main depends on: {words}" in notes
+    published = json.loads(json.dumps(to_plain(publish(ruling, GateJson))))
+    assert published["rival_causes"] == [{"benchmark": "main", "metric": "latency", "causes": list(causes)}]
 
 
 def test_both_places_that_cannot_be_measured_are_named() -> None:

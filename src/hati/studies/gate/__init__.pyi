@@ -1,8 +1,10 @@
-from .conclusion import AffectedOption as AffectedOption
+from .attribution import AffectedOption as AffectedOption
+from .attribution import Attribution as Attribution
+from .attribution import AttributionSearch as AttributionSearch
+from .attribution import RivalCauses as RivalCauses
 from .conclusion import Broken as Broken
 from .conclusion import GateConclusion as GateConclusion
 from .conclusion import WarmUpCut as WarmUpCut
-from .conclusion import affected_options as affected_options
 from .conclusion import worst_verdict as worst_verdict
 from .rounds import Cell as Cell
 from .rounds import GateRule as GateRule

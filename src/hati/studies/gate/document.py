@@ -38,7 +38,7 @@ from hati.studies.comparison.conclusion import (
 )
 from hati.studies.comparison.document import ComparedJson, SideJson, booked, comparison_sentence
 from hati.studies.findings import Report, ReportJson, Ruling, report_sentence
-from hati.studies.gate import AffectedOption, Broken, GateConclusion, WarmUpCut
+from hati.studies.gate import AffectedOption, Broken, GateConclusion, RivalCauses, WarmUpCut
 from hati.studies.harness_changes import HarnessChange
 from hati.studies.known import CoverageJson, coverage_notes, partial_coverage
 from hati.studies.recalibration import Recalibration
@@ -168,6 +168,14 @@ class AffectedOptionJson(Struct, frozen=True):
     where: Settings
 
 
+class RivalCausesJson(Struct, frozen=True):
+    """Explanations of a change that the configurations do not distinguish; none where no explanation is shown."""
+
+    benchmark: str
+    metric: str
+    causes: list[str]
+
+
 class BrokenJson(Struct, frozen=True):
     """A configuration that could not be measured; ``alone``: at this revision only."""
 
@@ -201,6 +209,7 @@ class GateJson(StudyJson, frozen=True, kw_only=True, tag_field="format", tag="ha
         Of(lambda ruling: [Joined(_row(each.comparison, ruling), each) for each in ruling.gate.strata]),
     ]
     options: Annotated[list[AffectedOptionJson], Of("gate.affected_options")]
+    rival_causes: Annotated[list[RivalCausesJson], Of("gate.rival_causes")]
     findings: Annotated[list[ReportJson], Of(lambda ruling: [Joined(each.finding, each) for each in ruling.reports])]
     broken: Annotated[list[BrokenJson], Of("gate.broken")]
     unconfirmed: Annotated[list[str], Of("gate.unconfirmed")]
@@ -261,6 +270,7 @@ def gate_table(ruling: Ruling) -> Table | None:
 
 
 _MOST = 20
+_RIVALS = 3
 _RANKS = (ChangeVerdict.SLOWER, ChangeVerdict.INCONCLUSIVE, ChangeVerdict.FASTER)
 
 _COLUMNS = columns_of("metric | > before | > after | > change | > interval (%) | > p | verdict")
@@ -316,8 +326,8 @@ def _affected_table(affected: Sequence[AffectedOption]) -> Table:
         for option in affected
     )
     note = (
-        "The change at each setting of the options that it depends on; p: that the change is the same at all settings"
-        " of the option, corrected for all options."
+        "The change at each setting of the options that it depends on; p: of the best explanation without the"
+        " option, corrected for all explanations."
     )
     return Table("Because of what", columns, rows, (note,))
 
@@ -338,6 +348,7 @@ def _notes(found: GateConclusion) -> list[str]:
         *wide_interval_notes(found.rows, found.question.alpha, found.question.margin),
         *statistic_notes(found.rows),
         *map(_warm_up, found.warm_ups),
+        *map(_not_distinguished, found.rival_causes),
     ]
     undecided = [row for row in found.rows if row.change.verdict is ChangeVerdict.INCONCLUSIVE]
     notes += [_undecided(row, found) for row in undecided[:_MOST]]
@@ -370,6 +381,16 @@ def _warm_up(cut: WarmUpCut) -> str:
         f"Warm-up left out: the first {left_out} of each run of {cut.benchmark} ({cut.metric}); after these "
         f"{cut.reason}. hati.toml states no `warmup`; `warmup = 0` counts all observations."
     )
+
+
+def _not_distinguished(each: RivalCauses) -> str:
+    what = f"These configurations do not show what the change of {each.metric} of {each.benchmark} depends on"
+    found = (
+        f"explanations that fit equally well: {listed(each.causes, _RIVALS, '; ')}"
+        if each.causes
+        else "it differs between them, and neither one option nor two are shown to explain that"
+    )
+    return f"{what}: {found}. A larger suite (`hati suite`) or `hati compare-effects` shows more."
 
 
 def _undecided(row: Comparison, found: GateConclusion) -> str:

@@ -30,14 +30,8 @@ from hati.harness import disturbances
 from hati.knowledge import Coverage
 from hati.stats import least_ratio
 from hati.studies.comparison import Change, ChangeVerdict, Comparison, Question, Side, StatisticChoices, ratio_of
-from hati.studies.gate.conclusion import (
-    AffectedOption,
-    Broken,
-    GateConclusion,
-    StratumChange,
-    WarmUpCut,
-    affected_options,
-)
+from hati.studies.gate.attribution import Attribution, AttributionSearch
+from hati.studies.gate.conclusion import Broken, GateConclusion, StratumChange, WarmUpCut
 from hati.studies.gate.rounds import (
     Cell,
     GateJudgement,
@@ -67,6 +61,7 @@ def conclude(found: GateJudgement, study: str, reference: Revision, revision: Re
     if not changes and not any(each.alone and each.revision == revision for each in broken):
         raise _nothing_to_compare(broken, reference, evidence)
     suspected = [(group, row) for group, row in changes if group in found.suspected]
+    attributed = list(_attributions(found, [group for group, row in changes if row.change.changed]))
     return GateConclusion(
         study=study,
         reference=reference,
@@ -74,7 +69,8 @@ def conclude(found: GateJudgement, study: str, reference: Revision, revision: Re
         question=found.question,
         rows=tuple(row for group, row in changes if group.stratum is None),
         strata=tuple(StratumChange(group.stratum, row) for group, row in changes if group.stratum is not None),
-        affected_options=tuple(_affected_options(found, [group for group, row in changes if row.change.changed])),
+        affected_options=tuple(option for each in attributed for option in each.options),
+        rival_causes=tuple(rivals for each in attributed for rivals in each.rivals),
         broken=broken,
         explored=_whole_rounds(found, Stage.EXPLORING),
         confirmed=_whole_rounds(found, Stage.CONFIRMING),
@@ -184,8 +180,8 @@ def _runs(found: GateJudgement, group: Group, side: int) -> Iterator[Run]:
                 yield run
 
 
-def _affected_options(found: GateJudgement, changes: list[Group]) -> Iterator[AffectedOption]:
-    """The affected options of each benchmark and metric that changed, by rounds that measured all of its cells."""
+def _attributions(found: GateJudgement, changes: list[Group]) -> Iterator[Attribution]:
+    """What the change of each benchmark and metric depends on, by rounds that measured all of its cells."""
     for benchmark, metric in dict.fromkeys((group.benchmark.name, group.metric.name) for group in changes):
         group = next(
             g for g in found.groups if (g.benchmark.name, g.metric.name, g.stratum) == (benchmark, metric, None)
@@ -198,10 +194,9 @@ def _affected_options(found: GateJudgement, changes: list[Group]) -> Iterator[Af
         whole = own[:, there]
         whole = whole[~np.isnan(whole).any(axis=1)]
         cells = [found.cells[place] for place, is_there in zip(group.cells, there, strict=True) if is_there]
-        configurations = [cell.configuration for cell in cells]
-        crossed = {name for cell in cells for name in cell.stratum}
-        alpha, limit = found.question.alpha, found.limit(group)
-        yield from affected_options(benchmark, metric, configurations, whole, alpha, limit, crossed)
+        crossed = frozenset(name for cell in cells for name in cell.stratum)
+        search = AttributionSearch(benchmark, metric, found.question.alpha, found.limit(group), crossed)
+        yield search.attribution([cell.configuration for cell in cells], whole)
 
 
 def _broken(found: GateJudgement, reference: Revision, revision: Revision) -> Iterator[Broken]:
