@@ -29,7 +29,7 @@ from hati.studies.comparison import (
     across,
     compare,
     pairs,
-    summary_warnings,
+    parse_statistic,
     with_bootstrap_intervals,
     with_median_tests,
 )
@@ -128,15 +128,42 @@ def test_comparisons_with_a_mean_keep_their_level_and_cover(runs: int, number: i
     assert abs(significant - 100) <= 39
 
 
-def test_what_is_assumed_of_a_mean_is_said() -> None:
-    values = np.random.default_rng(6).normal(1.0, 0.05, 12)
+_TEN = np.random.default_rng(6).normal(1.0, 0.05, 10)
+_RUNS = sample(_TEN[:, None])
+_TWO_MEANS = replace(_RUNS, runs=(*summarized(_TEN, 20).runs, *summarized(_TEN + 0.01, 20).runs))
 
-    def warned(*known: float) -> str:
-        return " ".join(summary_warnings(pairs([sample(values[:, None])], [summarized(values, *known)])[0]))
 
-    assert "the number of runs of a mean is not known: it counts as one run" in warned()
-    assert "it is taken to be the other side's" in warned(12)
-    assert (warned(1), warned(12, 0.05)) == ("", "")
+@pytest.mark.parametrize(
+    ("before", "after", "statistic", "said"),
+    [
+        (_RUNS, summarized(_TEN), "mean", "number of runs of a mean is not known: it counts as one run"),
+        (_RUNS, summarized(_TEN, 20), "mean", "of a mean is not known: it is taken to be the other side's"),
+        (summarized(_TEN, 20), summarized(_TEN, 20, 0.05), "mean", "it is taken to be the other side's"),
+        (_RUNS, _TWO_MEANS, "mean", "several means of a side count as one run each"),
+        (_RUNS, summarized(_TEN, 20, 0.05), "median", "use `--statistic mean`"),
+        (_RUNS, summarized(_TEN), "median", "use `--statistic mean`"),
+        (summarized(_TEN, 20), summarized(_TEN, 20), "mean", "so that nothing is decided"),
+        (summarized(_TEN), summarized(_TEN), "auto", "so that nothing is decided"),
+        (_RUNS, summarized(_TEN, 1), "mean", ""),
+        (_RUNS, summarized(_TEN, 20, 0.05), "mean", ""),
+        (_RUNS, replace(_RUNS, runs=summarized(_TEN).runs * 2), "mean", ""),
+    ],
+)
+def test_what_a_comparison_assumes_of_means_is_warned_of(
+    before: Sample, after: Sample, statistic: str, said: str
+) -> None:
+    question = Question(statistic=parse_statistic(statistic))
+    warnings = compare(pairs([before], [after])[0], question).warnings
+    assert len(warnings) == (1 if said else 0)
+    assert said in "".join(warnings)
+
+
+def test_the_noise_of_means_may_be_that_of_earlier_samples() -> None:
+    found = pairs([summarized(_TEN, 20)], [summarized(_TEN, 20)])[0]
+    compared = compare(found, Question(), history=[replace(_RUNS, revision="earlier")])
+    assert compared.rows[0].change.q_value is not None
+    [warning] = compared.warnings
+    assert "it is taken to be that of earlier samples or of other benchmarks" in warning
 
 
 def test_a_note_says_of_which_means_the_change_is_where_it_differs_from_the_columns() -> None:
@@ -361,9 +388,29 @@ def test_bootstrap_intervals_change_nothing_else() -> None:
         assert plain.change.interval is not None
         assert row.change.interval != plain.change.interval
         assert row.change.interval == pytest.approx(plain.change.interval, abs=width)
-        assert row == replace(plain, change=replace(plain.change, interval=row.change.interval))
+        resampled = replace(plain, change=replace(plain.change, interval=row.change.interval))
+        assert row == replace(resampled, interval_method=IntervalMethod.BOOTSTRAP)
     few = pairs([sample(drawn(1.0, 5, rng))], [sample(drawn(1.0, 12, rng))])[0]
     assert "too narrow" in with_bootstrap_intervals(compare(few, Question()), few, Question(), 1).warnings[0]
+
+
+@pytest.mark.parametrize("known", [(10,), (10, 0.05), ()])
+def test_intervals_of_means_are_not_by_the_bootstrap(known: tuple[float, ...]) -> None:
+    rng = np.random.default_rng(12)
+    ten, other = rng.normal(1.0, 0.05, (2, 10))
+    before = [sample(ten[:, None], "a"), sample(ten[:, None], "b")]
+    after = [replace(summarized(other, *known), benchmark="a"), sample(other[:, None], "b")]
+    found = pairs(before, after)[0]
+    plain = compare(found, Question())
+    boot = with_bootstrap_intervals(plain, found, Question(), 1)
+    assert boot.rows[0] == plain.rows[0]
+    assert plain.rows[0].change.interval is not None
+    assert [row.interval_method for row in boot.rows] == [IntervalMethod.T, IntervalMethod.BOOTSTRAP]
+    said = "in 1 of 2 comparisons a side is a mean, whose runs cannot be drawn by the bootstrap"
+    assert said in boot.warnings[-1]
+    alone = with_bootstrap_intervals(replace(plain, rows=plain.rows[:1]), found[:1], Question(), 1)
+    assert (alone.intervals, alone.rows) == (IntervalMethod.T, plain.rows[:1])
+    assert "the interval is by Student's t (a)" in alone.warnings[-1]
 
 
 def test_classical_tests_are_of_run_medians_in_one_unit() -> None:

@@ -144,7 +144,6 @@ def _compared(steady: Sequence[SteadyPair], request: CompareRequest, history: Se
         *comparison.machine_warnings(found),
         *comparison.session_warnings(found),
         *comparison.interference_warnings(found),
-        *comparison.summary_warnings(found),
     ]
     compared = comparison.compare(found, question, warnings, earlier)
     if history and not compared.remembered and not any(pair.bridges for pair in found):

@@ -6,7 +6,6 @@ from .comparing import machine_warnings as machine_warnings
 from .comparing import session_warnings as session_warnings
 from .comparing import sides_of as sides_of
 from .comparing import steady_pair as steady_pair
-from .comparing import summary_warnings as summary_warnings
 from .comparing import with_bootstrap_intervals as with_bootstrap_intervals
 from .comparing import with_estimates_within_process as with_estimates_within_process
 from .comparing import with_median_tests as with_median_tests

@@ -48,6 +48,7 @@ from hati.studies.comparison.statistic import (
     run_values,
     statistics_of,
 )
+from hati.studies.comparison.summaries import is_mean, number_of, summary_warnings
 
 _NAMED = 3
 
@@ -160,7 +161,7 @@ def session_warnings(found: Sequence[SamplePair]) -> tuple[str, ...]:
         return ()
     longest, name = max(gaps)
     return (
-        f"in {_number_of(gaps, found)} all runs of one side started before those of the other ({name}:"
+        f"in {number_of(len(gaps), len(found))} all runs of one side started before those of the other ({name}:"
         f" {span_text(longest.total_seconds())} apart): how much the machine differs between sessions is not known, and"
         " counts as a change; `hati check` and `hati compare` of two benchmarks interleave the runs of both sides",
     )
@@ -174,27 +175,7 @@ def machine_warnings(found: Sequence[SamplePair]) -> tuple[str, ...]:
         (_no_bridge_text, [pair for pair in apart if pair.across and not pair.bridges]),
         (_one_bridge_text, [pair for pair in apart if len(pair.bridges) == 1]),
     ]
-    return tuple(text(pairs[0], _number_of(pairs, found)) for text, pairs in texts if pairs)
-
-
-def summary_warnings(found: Sequence[SamplePair]) -> tuple[str, ...]:
-    """A warning of means of runs whose number, or whose deviation, is unknown, with what is assumed instead."""
-    known = [[run.summary for side in (pair.before, pair.after) for run in side.runs if run.summary] for pair in found]
-    unknown = [pair for pair, own in zip(found, known, strict=True) if any(each.number is None for each in own)]
-    assumed = [
-        pair
-        for pair, own in zip(found, known, strict=True)
-        if pair.mean_of_one_side and any((each.number or 1) > 1 and each.deviation is None for each in own)
-    ]
-    texts = (
-        (unknown, "the number of runs of a mean is not known: it counts as one run, and the interval is wider for it"),
-        (assumed, "the standard deviation of the runs of a mean is not known: it is taken to be the other side's"),
-    )
-    return tuple(f"in {_number_of(pairs, found)} {text}" for pairs, text in texts if pairs)
-
-
-def _number_of(some: Sequence[object], found: Sequence[SamplePair]) -> str:
-    return "the comparison" if len(found) == 1 else f"{len(some):,} of {len(found):,} comparisons"
+    return tuple(text(pairs[0], number_of(len(pairs), len(found))) for text, pairs in texts if pairs)
 
 
 def _same_revision_text(pair: SamplePair, of: str) -> str:
@@ -278,7 +259,7 @@ def compare(
         rows,
         prior.df,
         mean_ratios(rows),
-        (*warnings, *_remarked(found)),
+        (*warnings, *summary_warnings(found, decided), *_remarked(found)),
         sum(map(bool, earlier)),
     )
 
@@ -413,23 +394,30 @@ _FEW_RUNS = 10
 def with_bootstrap_intervals(
     compared: Comparisons, found: Sequence[SamplePair], question: Question, seed: int
 ) -> Comparisons:
-    """The same comparisons with bootstrap intervals of the ratios.
+    """The same comparisons with bootstrap intervals of the ratios, where the runs of both sides are known.
 
     Verdicts, p-values and everything derived from them stay: with few runs, bootstrap intervals are too narrow.
     """
-    own = [row for row in compared.rows if _has_interval(row)]
-    if not own:
-        return compared
-    rows = tuple(_with_interval(row, pair, question, seed) for row, pair in zip(compared.rows, found, strict=True))
-    few = sum(min(row.before.runs, row.after.runs) < _FEW_RUNS for row in own)
+    both = list(zip(compared.rows, found, strict=True))
+    means = [row for row, pair in both if _has_interval(row) and _has_mean(pair)]
+    own = [row for row, pair in both if _has_interval(row) and not _has_mean(pair)]
     warnings = compared.warnings
+    if means:
+        warnings += (
+            f"in {number_of(len(means), len(found))} a side is a mean, whose runs cannot be drawn by the bootstrap: the"
+            f" interval is by Student's t ({listed(list(dict.fromkeys(row.benchmark for row in means)), _NAMED)})",
+        )
+    if not own:
+        return replace(compared, warnings=warnings)
+    rows = tuple(_with_interval(row, pair, question, seed) for row, pair in both)
+    few = sum(min(row.before.runs, row.after.runs) < _FEW_RUNS for row in own)
     if few:
         warnings += (
             f"{few} of {len(own)} comparisons have fewer than {_FEW_RUNS} runs of a side, with which bootstrap"
             " intervals are too narrow (at 99 %, those of 5 runs hold the truth in 97.5 %): make 10 runs, or use"
             " --interval t",
         )
-    return replace(compared, rows=rows, intervals=IntervalMethod.BOOTSTRAP, seed=seed, warnings=warnings)
+    return replace(compared, rows=rows, seed=seed, warnings=warnings)
 
 
 def _has_interval(row: Comparison) -> bool:
@@ -437,8 +425,12 @@ def _has_interval(row: Comparison) -> bool:
     return row.change.interval is not None and row.within_process is None and row.joining is None
 
 
+def _has_mean(pair: SamplePair) -> bool:
+    return is_mean(pair.before) or is_mean(pair.after)
+
+
 def _with_interval(row: Comparison, pair: SamplePair, question: Question, seed: int) -> Comparison:
-    if not _has_interval(row):
+    if not _has_interval(row) or _has_mean(pair):
         return row
     assert row.choice is not None
     compared = Compared.of(pair, row.choice)
@@ -448,7 +440,7 @@ def _with_interval(row: Comparison, pair: SamplePair, question: Question, seed: 
     found = bootstrap_interval(before, after, 1.0 - question.alpha, rng)
     least = least_ratio(before, after) if scale is not None else 0.0
     interval = None if found is None else (max(least, ratio_of(found[0], scale)), ratio_of(found[1], scale))
-    return replace(row, change=replace(row.change, interval=interval))
+    return replace(row, change=replace(row.change, interval=interval), interval_method=IntervalMethod.BOOTSTRAP)
 
 
 _MEDIAN = Statistic(0.5)

@@ -169,7 +169,7 @@ class Comparison(Struct, frozen=True):
     ``configuration`` holds the settings that both samples have; ``tests`` are classical tests of the runs' medians,
     if requested; ``choice`` is the statistic of a run with the reason for it. ``within_process`` is the estimate from
     observations if each side is one process and the variance between runs is unknown. ``joining`` is given if machine
-    and revision differ together.
+    and revision differ together. ``interval_method`` is that of the ratio's interval.
     """
 
     benchmark: str
@@ -184,6 +184,7 @@ class Comparison(Struct, frozen=True):
     choice: StatisticChoice | None = None
     within_process: WithinProcess | None = None
     joining: Joining | None = None
+    interval_method: IntervalMethod = IntervalMethod.T
 
     @property
     def unsteady(self) -> bool:
@@ -218,8 +219,7 @@ class Comparisons(Struct, frozen=True):
 
     ``borrowed`` is the degrees of freedom that each variance borrows from the other benchmarks; ``mean_ratios`` is the
     geometric mean of the ratios of each metric with several benchmarks, by its name. In ``remembered`` comparisons,
-    earlier samples help to estimate the noise. ``intervals`` is the method for the intervals of ratios, and ``seed``
-    the seed of their draws.
+    earlier samples help to estimate the noise. ``seed`` is the seed of the draws of bootstrap intervals.
     """
 
     alpha: float
@@ -230,8 +230,13 @@ class Comparisons(Struct, frozen=True):
     mean_ratios: dict[str, float]
     warnings: tuple[str, ...]
     remembered: int = 0
-    intervals: IntervalMethod = IntervalMethod.T
     seed: int | None = None
+
+    @property
+    def intervals(self) -> IntervalMethod:
+        """The method for the intervals of ratios: the bootstrap where one is by it."""
+        bootstrap = any(row.interval_method is IntervalMethod.BOOTSTRAP for row in self.rows)
+        return IntervalMethod.BOOTSTRAP if bootstrap else IntervalMethod.T
 
     def count(self, verdict: ChangeVerdict) -> int:
         """The number of comparisons with this verdict."""

@@ -238,7 +238,7 @@ class ComparisonJson(ComparedJson, frozen=True, kw_only=True):
 
     before: WarmedSideJson
     after: WarmedSideJson
-    interval_method: Annotated[str, Of("intervals")]
+    interval_method: str
     seed: int | None
     within_process: WithinProcessJson | None
     joining: JoiningJson | None

@@ -129,6 +129,11 @@ class RunValues(Struct, frozen=True, eq=False):
         """The number of runs."""
         return len(self.values) if self.summary is None else self.summary.number or 1
 
+    @property
+    def shows_noise(self) -> bool:
+        """Whether the variance between the runs is known from these."""
+        return len(self.values) > 1 if self.summary is None else self.summary.deviation is not None
+
     def mean_on(self, values: FloatArray, unit: float) -> SampleMean:
         """The mean of the values on a scale, where a deviation has a ``unit``."""
         if self.summary is None:

@@ -134,7 +134,7 @@ def _mean_of(node: JsonNode) -> SummarizedRuns | None:
     return None
 
 
-def _summary(number: int, deviation: float | None, complain: Complain) -> SummarizedRuns:
+def _summary(number: int | None, deviation: float | None, complain: Complain) -> SummarizedRuns:
     try:
         return SummarizedRuns(number, deviation)
     except InputError as error:
