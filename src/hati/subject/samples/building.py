@@ -30,7 +30,6 @@ from hati.core import (
     Workload,
     conversion,
     parse_unit,
-    replace,
 )
 
 _CHUNK = 1 << 16
