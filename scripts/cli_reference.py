@@ -15,8 +15,8 @@ HEAD = """# Command line
 Made from the code by `scripts/cli_reference.py`; the tests check that it is up to date.
 
 `hati VERB --help` prints the same. `--debug`, anywhere, shows the traceback of an error. Exit statuses are in
-[Formats](formats.md#exit-status); an interrupted command ends with 130. Every verb takes the folder of a project by
-`--project PATH`; verbs without other arguments take it as an argument, too.
+[Formats](formats.md#exit-status); an interrupted command ends with 130. Every verb that works on a project
+takes its folder by `--project PATH`; verbs without other arguments take it as an argument, too.
 """
 
 

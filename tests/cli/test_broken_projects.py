@@ -7,8 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from typer.core import TyperGroup
+from typer.main import get_command
 
 from hati.cli import main
+from hati.cli.app import app
 
 if TYPE_CHECKING:
     from conftest import Hati
@@ -332,7 +335,44 @@ def test_every_verb_takes_the_folder_of_a_project_as_an_option(
     as_argument = hati_here(*words, str(fake_project), folder=elsewhere)
     for option in (("--project", str(fake_project)), (f"--project={fake_project}",)):
         assert hati_here(*words, *option, folder=elsewhere) == as_argument
+        assert (
+            hati_here(*words, "--project", "nowhere", *option, folder=elsewhere) == as_argument
+        )  # the last one counts
     assert hati_here(*words, "--project", folder=elsewhere).status == 2
+    twice = hati_here(*words, str(fake_project), "--project", str(fake_project), folder=elsewhere)
+    assert (twice.status, "PATH and --project both name the project" in twice.err) == (2, True)
+
+
+def test_every_verb_with_a_path_shows_the_option_of_the_project() -> None:
+    program = get_command(app)
+    assert isinstance(program, TyperGroup)
+    groups = [program, *(each for each in program.commands.values() if isinstance(each, TyperGroup))]
+    for command in (each for group in groups for each in group.commands.values()):
+        places = {each.name for each in command.params if each.name == "path" and each.metavar == "PATH"}
+        if places:
+            assert any("--project" in each.opts for each in command.params), command.name
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (["findings", "--output", "fast", "--bogus"], "No such option: --bogus"),
+        (["check", "fast", "--bogus"], "No such option: --bogus"),
+        (["findings", "acknowledge", "fast"], "Missing option"),
+        (["screen", "fast", "--bogus"], "No such option: --bogus"),
+        (["check", "HEAD", "--reference", "fast"], "hati init"),
+    ],
+)
+def test_the_folder_of_a_project_that_is_no_argument_leaves_the_error(
+    words: list[str], error: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "fast").mkdir()
+    (tmp_path / "fast" / "hati.toml").write_text('[[benchmark]]\nname = "b"\ncommand = ["true"]\n')
+    monkeypatch.chdir(tmp_path)
+    assert main(words) == 2
+    said = capfd.readouterr().err
+    assert error in said
+    assert "takes by --project" not in said
 
 
 def test_a_project_without_options_and_benchmarks_is_not_sound(hati: Hati, tmp_path: Path) -> None:

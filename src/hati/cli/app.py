@@ -16,11 +16,11 @@ from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from hati.cli import FAULT, INTERRUPTED, design, export, grid, harness, init, probing, runs, space
-from hati.cli.commands import ProjectCommand, SeveralFiles, study_command
+from hati.cli.commands import ProjectCommand, SeveralFiles, option_for_each, study_command
 from hati.cli.output import discard_output, is_output_full, output_error, say, write
 from hati.core import ExitStatus, HatiError, MeasurementError
 from hati.core.wording import command_text
@@ -28,7 +28,7 @@ from hati.file_errors import FULL, write_error
 from hati.wiring.study_types import other_types, own_type
 
 if TYPE_CHECKING:
-    from typer._click import Command, Context, HelpFormatter, Parameter
+    from typer._click import Command, Context, HelpFormatter
 
     from hati.wiring.study_types import AnyStudyType
 
@@ -135,7 +135,11 @@ _VERBS: dict[str, dict[str, Callable[..., object] | typer.Typer | str]] = {
 """The verbs by section: a function, a group, or the kind of the study that the verb makes."""
 _ALL = dict(chain.from_iterable(verbs.items() for verbs in _VERBS.values()))
 _GROUPS = {name: made for name, made in _ALL.items() if isinstance(made, typer.Typer)}
-_CLASSES = {"compare": SeveralFiles, "worker": grid.StrategiesCommand, "serve": grid.StrategiesCommand}
+_CLASSES: dict[str, type[TyperCommand]] = {
+    "compare": SeveralFiles,
+    "worker": grid.StrategiesCommand,
+    "serve": grid.StrategiesCommand,
+}
 
 
 @cache
@@ -297,31 +301,49 @@ def _run(arguments: list[str]) -> int:
 
 
 def _with_project(message: str, arguments: Sequence[str]) -> str:
-    """The error of a command line where the folder of a project is among the words of a verb that has --project.
+    """The error of a command line where an argument is the folder of a project, of a verb that has --project for it.
 
-    It says so in place of the message, or in a note where the words may be folders of files.
+    It says so in place of the message, or in a note where the arguments may be folders of files.
     """
     verb, *words = arguments or [""]
-    folder = next((word for word in words if not word.startswith("-") and _is_project(word)), None)
-    if verb not in _ALL or folder is None or _is_project("") or any(each.startswith("--project") for each in words):
+    if verb not in _ALL or _is_project(""):
         return message
-    parameters = _parameters(verb)
-    if not any("--project" in each.opts for each in parameters):
+    command = _command_of(verb)
+    by_option = any("--project" in each.opts for each in command.params)
+    by_argument = any((each.name, each.param_type_name) == ("path", "argument") for each in command.params)
+    if by_argument or not by_option or "--project" in {word.partition("=")[0] for word in words}:
+        return message
+    folder = next((word for word in _arguments_of(command, words) if _is_project(word)), None)
+    if folder is None or words.count(folder) > 1:
         return message
     words.remove(folder)
-    command = command_text(["hati", verb, "--project", folder, *words])
-    said = f"`{folder}` is the folder of a project, which `hati {verb}` takes by --project; write `{command}`"
-    return f"{message}\nnote: {said}" if any(each.nargs < 0 for each in parameters) else said
+    written = command_text(["hati", verb, "--project", folder, *words])
+    said = f"`{folder}` is the folder of a project, which `hati {verb}` takes by --project; write `{written}`"
+    return f"{message}\nnote: {said}" if any(each.nargs < 0 for each in command.params) else said
 
 
 def _is_project(folder: str) -> bool:
     return Path(folder, "hati.toml").is_file()
 
 
-def _parameters(verb: str) -> Sequence[Parameter]:
+def _command_of(verb: str) -> Command:
     program = get_command(_program(verb))
     assert isinstance(program, TyperGroup)
-    return program.commands[verb].params
+    return program.commands[verb]
+
+
+def _arguments_of(command: Command, words: Sequence[str]) -> list[str]:
+    """The words that are arguments, not options or their values; of a group, the first; none if a word is an error."""
+    context = command.context_class(command)
+    given = list(option_for_each(words)) if isinstance(command, SeveralFiles) else list(words)
+    try:
+        values, left, parameters = command.make_parser(context).parse_args(given)
+    except typer.TyperException:
+        return []
+    if isinstance(command, TyperGroup):
+        return left[:1]
+    found = [values[each.name or ""] for each in parameters if each.param_type_name == "argument"]
+    return [*chain.from_iterable([each] if isinstance(each, str) else each or () for each in found), *left]
 
 
 def _asked(arguments: list[str]) -> list[str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type
 import typer
 from msgspec import Struct
 from msgspec.structs import FieldInfo, fields
-from typer.core import TyperCommand
+from typer.core import TyperArgument, TyperCommand, TyperOption
 
 from hati.cli.output import (
     STDOUT,
@@ -34,7 +34,7 @@ from hati.cli.output import (
     write_targets,
 )
 from hati.cli.progress import announced_if_slow, make_watched, steps_progress
-from hati.core import ExitStatus, FlagField, HatiError, PositionalField, TableFields, requests
+from hati.core import ExitStatus, FlagField, HatiError, InputError, PositionalField, TableFields, requests
 from hati.core.metric import parse_duration
 from hati.wiring.study_machines import disturbed
 from hati.wiring.study_types import AnyStudyType, GivenFlags, StudyReport
@@ -321,29 +321,29 @@ _SEVERAL = frozenset({"--before", "--after"})
 class ProjectCommand(TyperCommand):
     """Takes PATH, the folder of a project, by --project too, as verbs do whose arguments are others."""
 
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        named_path = [(each.name, each.metavar, type(each)) == ("path", "PATH", TyperArgument) for each in self.params]
+        self._takes_path = any(named_path)
+        if self._takes_path:
+            own = TyperOption(param_decls=["--project"], metavar="PATH", help="The same as the argument PATH.")
+            self.params.insert(named_path.index(True) + 1, own)
+
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
-        """Parse the words with the value of --project as the last argument."""
-        names, options = {each.name for each in self.params}, {name for each in self.params for name in each.opts}
-        if "path" in names and _PROJECT not in options:
-            args = with_argument(_PROJECT, args)
-        return super().parse_args(ctx, args)
+        """Parse the words; the value of --project is that of PATH.
 
-
-_PROJECT = "--project"
-
-
-def with_argument(option: str, words: Sequence[str]) -> list[str]:
-    """The words of a command line, with the first value of an option as the last argument.
-
-    >>> with_argument("--project", ["--project", "a", "--budget", "8"]), with_argument("--project", ["--project=a"])
-    (['--budget', '8', 'a'], ['a'])
-    """
-    place = next((i for i, word in enumerate(words) if word.partition("=")[0] == option), None)
-    if place is None or words[place:] == [option]:
-        return list(words)
-    _, joined, value = words[place].partition("=")
-    after = words[place + 1 :]
-    return [*words[:place], *after, value] if joined else [*words[:place], *after[1:], *after[:1]]
+        Raises:
+            InputError: where both are given.
+        """
+        rest = super().parse_args(ctx, args)
+        project = ctx.params.pop("project", None) if self._takes_path else None
+        if project is None:
+            return rest
+        source = ctx.get_parameter_source("path")
+        if source is not None and source.name == "COMMANDLINE":
+            raise InputError("PATH and --project both name the project", fix="leave one of them out")
+        ctx.params["path"] = project
+        return rest
 
 
 class SeveralFiles(TyperCommand):
