@@ -243,6 +243,14 @@ def test_what_a_benchmark_needs_and_the_machine_lacks_is_a_warning(hati: Hati, t
     assert hati("space", "check").err == ""
 
 
+@pytest.mark.parametrize("project", [".", "./", "./hati.toml"])
+def test_an_executable_of_the_current_folder_is_found(hati: Hati, tmp_path: Path, project: str) -> None:
+    (tmp_path / "hati.toml").write_text(GOOD.replace('"python3", "-S", "subject.py"', '"./run.sh", "{a}{b}{c}"'))
+    (tmp_path / "run.sh").write_text("#!/bin/sh\n")
+    (tmp_path / "run.sh").chmod(0o755)
+    assert hati("space", "check", project).err == ""
+
+
 def test_cpus_that_this_machine_lacks_and_an_option_without_a_choice_are_warnings(hati: Hati, tmp_path: Path) -> None:
     file = tmp_path / "hati.toml"
     file.write_text(GOOD.replace(*with_key("cpus = [4095]")) + '\n[options.z]\nsettings = ["only"]\nargument = "{}"\n')

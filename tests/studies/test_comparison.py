@@ -33,7 +33,7 @@ from hati.studies.comparison import (
     with_bootstrap_intervals,
     with_median_tests,
 )
-from hati.studies.comparison.document import comparison_table
+from hati.studies.comparison.document import comparison_sentence, comparison_table
 from hati.studies.comparison.statistic import AUTO, batch_deviation
 
 TIME = Metric("time", "s")
@@ -436,6 +436,16 @@ def test_what_was_zero_in_every_run_is_told_without_a_ratio() -> None:
     assert grown.p_value == pytest.approx(2 / 252)
     assert told([0.0] * 5, [1.0, 2.0, 1.5, 1.2, 1.8]).verdict is ChangeVerdict.SLOWER
     assert told([0.0] * 5, [1e-6, 0.0, 0.0, 0.0, 0.0]).verdict is ChangeVerdict.INCONCLUSIVE
+
+
+def test_a_comparison_without_a_p_value_is_described_by_its_verdict() -> None:
+    row = compare(pairs([whole([2.0] * 5)], [whole([2.0] * 5)])[0], Question()).rows[0]
+    same = replace(row.change, verdict=ChangeVerdict.SAME, ratio=1.0, interval=(1.0, 1.0), q_value=None)
+    assert comparison_sentence(replace(row, change=same)) == "same: 0.0 % (0.0 % to 0.0 %)"
+    unknown = replace(same, ratio=None, interval=None)
+    assert comparison_sentence(replace(row, change=unknown)) == "same: the ratio is unknown"
+    undecided = replace(same, verdict=ChangeVerdict.INCONCLUSIVE)
+    assert comparison_sentence(replace(row, change=undecided)).startswith("inconclusive: too few runs")
 
 
 def test_bounds_beyond_what_numbers_hold_are_none() -> None:

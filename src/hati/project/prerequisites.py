@@ -102,6 +102,6 @@ def _not_installed(benchmark: Benchmark, root: Path, environment: Mapping[str, s
         own = "/" in program
         if "{" in program + path or (own and benchmark.build):
             continue
-        if shutil.which(str(root / program) if own else program, path=path) is None:
+        if shutil.which(str((root / program).absolute()) if own else program, path=path) is None:
             what = "does not exist, or is not executable" if own else "is not installed"
             yield f"the program {program!r} of benchmark {benchmark.name!r} {what}"

@@ -349,15 +349,16 @@ def _joining_note(row: Comparison, joining: Joining) -> str:
 
 
 def _sentence(found: Change) -> str:
-    if found.q_value is None:
+    undecided = found.verdict is ChangeVerdict.INCONCLUSIVE
+    if found.q_value is None and undecided:
         return "inconclusive: too few runs to distinguish a change from noise"
+    adjusted = "" if found.q_value is None else f"adjusted p {p_text(found.q_value)}"
     if found.ratio is None or found.interval is None:
-        return f"{found.verdict.value}: the ratio is unknown (adjusted p {p_text(found.q_value)})"
+        return f"{found.verdict.value}: the ratio is unknown{f' ({adjusted})' if adjusted else ''}"
     low, high = (change(end - 1.0) for end in found.interval)
-    described = (
-        f"{found.verdict.value}: {change(found.ratio - 1.0)} ({low} to {high}, adjusted p {p_text(found.q_value)})"
-    )
-    if found.verdict is not ChangeVerdict.INCONCLUSIVE:
+    known = ", ".join(filter(None, (f"{low} to {high}", adjusted)))
+    described = f"{found.verdict.value}: {change(found.ratio - 1.0)} ({known})"
+    if not undecided:
         return described
     needed = "no number of runs" if found.runs_needed is None else f"{found.runs_needed:,} runs each"
     return f"{described}; {needed} would decide {WITH_POWER}"
