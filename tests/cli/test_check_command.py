@@ -209,6 +209,20 @@ def test_what_is_here_is_checked_against_the_last_commit(tmp_path: Path, hati_he
     assert git(made.top, "status", "--porcelain").endswith('tuning"')
 
 
+def test_a_working_tree_without_changes_is_refused(tmp_path: Path, hati_here: Hati) -> None:
+    made = evolving(tmp_path / "repo", "sub")
+    made.commit()
+    done = hati_here("check", "--project", str(made.project))
+    assert (done.status, done.out) == (2, "")
+    said = " ".join(done.err.split())
+    assert "nothing here differs from the reference, HEAD (" in said
+    assert "check the last commit by `hati check HEAD`" in said
+    assert hati_here("check", "--dry-run", "--reference", "HEAD", folder=made.project).status == 0
+    (made.top / "library").write_text("of the program\n")
+    git(made.top, "add", "--all")
+    assert hati_here("check", "--dry-run", folder=made.project).status == 0, "a change next to the project"
+
+
 def test_a_revision_that_does_not_work_is_not_measured(tmp_path: Path, hati_here: Hati) -> None:
     made = evolving(tmp_path)
     made.commit()

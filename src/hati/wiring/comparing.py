@@ -132,12 +132,13 @@ def prepare_gate(place: Workplace, request: GateRequest, *, fresh: bool) -> Camp
     interrupted after its last run, before its findings were recorded, only has to conclude.
 
     Raises:
-        InputError: for an unknown revision or benchmark, or where the budget cannot decide.
+        InputError: for an unknown revision or benchmark, where the budget cannot decide, or where nothing in the folder
+            differs from a reference that was not named.
     """
     question = Question(request.alpha, request.margin, parse_statistic(request.statistic))
     revisions = place.revisions()
     revision = revisions.find(request.revision)
-    reference = _reference(place, revisions, revision, request.reference)
+    reference = _reference(place, revisions, revision, request)
     given = request.budget or place.project.check.budget or f"{ROUNDS} rounds"
     limits = Budget.parse(given, {"rounds": math.inf})
     runs = runs_to_decide(question, questions(place, request.benchmark))
@@ -180,6 +181,15 @@ def prepare_gate(place: Workplace, request: GateRequest, *, fresh: bool) -> Camp
     return campaign(chosen, RULE)
 
 
+def _refuse_unchanged(place: Workplace, revisions: Revisions, asked: str, reference: Revision) -> None:
+    """Refuse what is here without changes; files measured in addition to tracked ones may differ unseen."""
+    if asked == "." and not place.project.sources and revisions.has_no_change(reference):
+        raise InputError(
+            f"nothing here differs from the reference, {reference}: there is no change to check",
+            fix="check the last commit by `hati check HEAD`, or compare equal files by `--reference HEAD`",
+        )
+
+
 def _at(place: Workplace, revisions: Revisions, revision: Revision) -> Workplace:
     """The workplace as if a revision were in its folder: what is known of it may be of that revision or of another."""
     content = None if place.folder is None else revisions.content(revision, place.folder)
@@ -218,15 +228,17 @@ def _dry_run(place: Workplace, study: Gate) -> Plan:
     return Plan.of(tasks[: max(1, bisect_right(ends, study.budget.seconds))])
 
 
-def _reference(place: Workplace, revisions: Revisions, revision: Revision, wanted: str | None) -> Revision:
+def _reference(place: Workplace, revisions: Revisions, revision: Revision, request: GateRequest) -> Revision:
     """The requested reference, else the project's; errors in the project's carry its place."""
-    if wanted is not None:
-        return reference_of(revisions, revision, wanted)
+    if request.reference is not None:
+        return reference_of(revisions, revision, request.reference)
     check = place.project.check
     try:
-        return reference_of(revisions, revision, check.reference, place.project.root)
+        reference = reference_of(revisions, revision, check.reference, place.project.root)
     except InputError as error:
         raise InputError(error.message, place=error.place or check.reference_place, fix=error.fix) from error
+    _refuse_unchanged(place, revisions, request.revision, reference)
+    return reference
 
 
 def _cells_text(study: Gate) -> str:

@@ -112,6 +112,12 @@ class Revisions:
             return None
         return here.revision_with({path.relative_to(self.within): blob for path, blob in others.items()})
 
+    def has_no_change(self, commit: Revision) -> bool:
+        """Whether no tracked file of the work tree differs from a commit; in git."""
+        if commit.kind is not RevisionKind.GIT or not isinstance(self.history, GitHistory):
+            return False
+        return self.history.differing(commit.id, PurePath()) == {}
+
     def changed(self, first: Revision, last: Revision, patterns: Sequence[str]) -> tuple[str, ...] | None:
         """The project's files that match and differ between a commit and a later one, or the working tree; in git.
 
