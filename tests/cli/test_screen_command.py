@@ -272,10 +272,33 @@ def test_effects_of_several_settings_name_those_that_they_are_between(hati: Hati
     subject.write_text(subject.read_text().replace("noise =", f"{slower}noise =", 1))
     times = hati("screen", ".", "--metric", "latency", "--budget", "60").out
     assert "\ng=1 to 2 " in times
-    assert "the highest mean minus the lowest (best to worst)" in " ".join(times.split())
+    assert "the largest between two (best to worst)" in " ".join(times.split())
     rates = hati("report", ".", "--metric", "throughput", "--format", "markdown").out
     assert "| g=2 to 1 |" in rates
-    assert "the highest mean minus the lowest (worst to best)" in rates
+    assert "the largest between two (worst to best)" in rates
+
+
+def test_the_settings_of_a_tied_option_are_those_between_which_its_change_is(hati: Hati, fake_project: Path) -> None:
+    """The setting that a slow one requires has the highest mean, although it is the fastest."""
+    (fake_project / "hati.toml").write_text(
+        """[space]
+constraints = ["slow == 'off' or hash == 'jenkins'"]
+[options]
+hash = { settings = ["jenkins", "murmur", "xxh"] }
+slow = { settings = ["off", "on"] }
+a = { settings = ["off", "on"] }
+b = { settings = ["off", "on"] }
+"""
+    )
+    draws, factors = random.Random(1), {"jenkins": 1.0, "murmur": 1.1, "xxh": 1.05}
+    rows = [
+        f"{name},{slow},{a},{b},{100.0 * factors[name] * (1.5 if slow == 'on' else 1.0) * draws.gauss(1.0, 0.002)}"
+        for name, slow, a, b in product(factors, ("off", "on"), ("off", "on"), ("off", "on"))
+        if slow == "off" or name == "jenkins"
+    ]
+    (fake_project / "runs.csv").write_text("\n".join(("hash,slow,a,b,latency", *rows)))
+    asked = ("screen", "runs.csv", "--space", "hati.toml", "--metric", "latency")
+    assert "\nhash=jenkins to murmur " in hati(*asked, "--budget", "16").out
 
 
 def test_options_with_several_settings_and_constraints_are_screened(hati: Hati, fake_project: Path) -> None:

@@ -204,9 +204,9 @@ class Effect(EffectSize, frozen=True, kw_only=True):
 
     ``flips`` is the evidence of the follow-up, None if the option was not flipped. A refuted effect is not important.
 
-    If an option has more than two settings, the effect is the difference between the highest and the lowest of its
-    ``settings``' means (of the combinations' for an interaction), and ``interval`` allows for the choice of these two
-    (Scheffe 1953). ``means`` are those at the settings of a single option of any number of settings, over the valid
+    If an option has more than two settings, the effect is the largest mean change between two of its ``settings``,
+    which are its ``ends`` (for an interaction, between combinations), and ``interval`` allows for the choice of these
+    two (Scheffe 1953). ``means`` are those at the settings of a single option of any number of settings, over the valid
     configurations with that setting; empty for a fraction.
     """
 
@@ -214,6 +214,7 @@ class Effect(EffectSize, frozen=True, kw_only=True):
     aliases: tuple[Options, ...]
     settings: tuple[SettingEstimate, ...] = ()
     means: tuple[SettingEstimate, ...] = ()
+    ends: tuple[Setting, Setting] | None = None
     aliased: bool = False
     flips: FlipEvidence | None = None
 

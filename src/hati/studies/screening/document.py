@@ -56,7 +56,6 @@ from hati.studies.screening.words import (
     option_summary,
     run_summary,
     scale_sentence,
-    setting_ends,
     settings_summary,
     space_size,
     verdict,
@@ -272,7 +271,7 @@ def _effect_of(conclusion: ScreeningConclusion, effect: Effect) -> str:
     (name,) = effect.options
     if option_summary(conclusion, name).two_level:
         return f"{name}={setting_text(option_summary(conclusion, name).second)}"
-    return f"{name}={' to '.join(map(setting_text, setting_ends(effect)))}" if effect.settings else name
+    return f"{name}={' to '.join(map(setting_text, effect.ends))}" if effect.ends else name
 
 
 def _signs(shown: Iterable[Effect]) -> list[str]:

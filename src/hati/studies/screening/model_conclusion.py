@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import Struct
 
-from hati.core import Evidence, FloatArray, Run, generator, replace
+from hati.core import Evidence, FloatArray, Run, Setting, generator, replace
 from hati.core.wording import counted, effect_name, listed
 from hati.design import Levels, levels
 from hati.design.information import Ties
@@ -424,9 +424,19 @@ class ModelFindings(Struct, frozen=True):
             important=found.important,
             half_normal=found.half_normal,
             aliases=(),
-            settings=means if len(self.model.space.options[found.term[0]].settings) > 2 else (),
+            settings=means if self._has_ends(found) else (),
             means=means,
+            ends=self._ends(found.term[0], analysis) if means and self._has_ends(found) else None,
         )
+
+    def _has_ends(self, found: ModelEffect) -> bool:
+        """Whether it is the effect of an option with more settings than two."""
+        return len(found.term) == 1 and len(self.model.space.options[found.term[0]].settings) > 2
+
+    def _ends(self, option: int, analysis: ModelAnalysis) -> tuple[Setting, Setting] | None:
+        """The settings between which the effect of an option is."""
+        settings, change = self.model.space.options[option].settings, analysis.judged.change(option)
+        return None if change is None else (settings[change.before], settings[change.after])
 
     def _means(self, found: ModelEffect, analysis: ModelAnalysis) -> tuple[SettingEstimate, ...]:
         """The mean at each setting that the runs distinguish, for a single option."""

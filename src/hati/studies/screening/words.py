@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from hati.core import Better, Setting, setting_text
+from hati.core import Better, setting_text
 from hati.core.wording import counted, effect_name, listed
 from hati.document.document import change, duration, percent, quantity, roman
 from hati.studies.screening import (
@@ -187,18 +187,12 @@ def _influence(conclusion: ScreeningConclusion, name: str) -> str:
     return f"{name}={setting} {_changed(conclusion, effect)} ({'better' if good else 'worse'})"
 
 
-def setting_ends(effect: Effect) -> tuple[Setting, Setting]:
-    """The settings with the lowest and the highest mean, of an effect with settings."""
-    low, high = (extreme(effect.settings, key=lambda at: at.estimate) for extreme in (min, max))
-    return low.setting, high.setting
-
-
 def _settings_influence(conclusion: ScreeningConclusion, effect: Effect) -> str:
-    """The settings with the lowest and the highest mean, which of them is the best, and the change between them."""
+    """The settings between which the effect is, which of them is the better, and the change between them."""
     (name,) = effect.options
-    if not effect.settings:
+    if effect.ends is None:
         return f"{name} {_changed(conclusion, effect)} from the setting with the lowest mean to that with the highest"
-    low, high = setting_ends(effect)
+    low, high = effect.ends
     first, second = ("best", "worst") if conclusion.metric.better is Better.LOWER else ("worst", "best")
     ends = f"{setting_text(low)} ({first}) to {setting_text(high)} ({second})"
     return f"{name}={ends} {_changed(conclusion, effect)}"
@@ -267,10 +261,10 @@ def estimate_meaning(conclusion: ScreeningConclusion) -> str:
     if conclusion.by_model:
         several = any(len(option.settings) > 2 for option in conclusion.options)
         way = "best to worst" if conclusion.metric.better is Better.LOWER else "worst to best"
-        more = f", of options with more settings the highest mean minus the lowest ({way})" if several else ""
+        more = f", of options with more settings the largest between two ({way})" if several else ""
         return (
-            f"Effect = mean {conclusion.metric.name} at the second setting minus that at the first{more}, "
-            f"by least squares; {conclusion.metric.better.value} is better."
+            f"Effect = mean change of {conclusion.metric.name} from the first setting to the second{more}, over "
+            f"configurations that allow both, by least squares; {conclusion.metric.better.value} is better."
         )
     lost = estimated_by(conclusion) == LEAST_SQUARES
     return (
