@@ -265,7 +265,8 @@ class Deployment:
             if self._log is not None:
                 stands = self.supervisor.look(_NOTICED)  # the log then has what the server printed until now
                 ended = failure("the server", self._server, stands) if self._server and stands.exit else ""
-                failed.detail = self._with_log(f"{ended}; {failed.detail}" if ended else failed.detail)
+                known = ended in failed.detail
+                failed.detail = self._with_log(failed.detail if known else f"{ended}; {failed.detail}")
             raise
 
     def _with_log(self, detail: str) -> str:
