@@ -106,6 +106,9 @@ def test_what_changed_since_the_screening_is_named_and_is_not_what_was_asked_for
     done = hati("validate", *words, "--budget", "4")
     assert done.status == 2
     assert "(redirected.txt, subject.py modified since): its runs and new ones" in done.err
-    (fake_project / "redirected.txt").unlink()
+    line = 'sources = ["!redirected.txt"]'
+    assert f"to exclude results, in [subject] of hati.toml: {line}" in done.err
     (fake_project / "subject.py").write_text(program)
+    project = (fake_project / "hati.toml").read_text()
+    (fake_project / "hati.toml").write_text(project.replace("[subject]\n", f"[subject]\n{line}\n"))
     assert hati("validate", *words, "--budget", "4", "--dry-run").status == 0

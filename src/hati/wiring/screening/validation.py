@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -30,7 +30,7 @@ from hati.wiring.kinds.validation import ValidationRequest
 from hati.wiring.known.screenings import screened
 from hati.wiring.screening.concluding import findings
 from hati.wiring.screening.stored import stored_screening
-from hati.wiring.workplace import Workplace
+from hati.wiring.workplace import Workplace, sources_of
 
 _DESIGN = "design"
 _ESTIMATING = {Mode.DEALIAS, Mode.CHECK}
@@ -54,10 +54,12 @@ def prepare_validation(
     place.announce(f"validation of {source}")
     evidence = place.store.evidence(screening.id)
     if screening.revision != place.revision:
+        files = _modified(place, evidence)
+        modified = f" ({listed(files, _NAMED)} modified since)" if files else ""
         raise InputError(
-            f"the subject has changed since {screening.id.key}{_changes(place, evidence)}: "
+            f"the subject has changed since {screening.id.key}{modified}: "
             "its runs and new ones would not belong together",
-            fix="screen again, or go back to that revision",
+            fix=f"screen again, or go back to that revision{_to_exclude(place, files)}",
         )
     _refuse_unfinished(screening, evidence)
     found = _findings(place, screening, evidence)
@@ -114,12 +116,20 @@ def _with_left_out(place: Workplace, screening: AnyScreening, source: str) -> st
     return f"{source}; left out because it does not work: {', '.join(described)}" if described else source
 
 
-def _changes(place: Workplace, evidence: Evidence) -> str:
-    """A text with the files that were modified since the first run, by their modification times."""
+def _modified(place: Workplace, evidence: Evidence) -> tuple[str, ...]:
+    """The files that were modified since the first run, by their modification times."""
     if place.folder is None or not evidence.runs:
+        return ()
+    return place.folder.modified_since(min(run.started for run in evidence.runs))
+
+
+def _to_exclude(place: Workplace, files: Sequence[str]) -> str:
+    """The line of hati.toml that excludes the files that it does not name, to end a fix; empty without such files."""
+    results = [file for file in files if file not in sources_of(place.project).named][:_NAMED]
+    if not results:
         return ""
-    files = place.folder.modified_since(min(run.started for run in evidence.runs))
-    return f" ({listed(files, _NAMED)} modified since)" if files else ""
+    sources = [*place.project.sources, *(f"!{file}" for file in results)]
+    return f"; to exclude results, in [subject] of hati.toml: sources = {json.dumps(sources, ensure_ascii=False)}"
 
 
 def validation_of(place: Workplace, key: str, metric: str) -> ValidationConclusion | None:
