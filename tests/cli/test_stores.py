@@ -132,3 +132,15 @@ def test_a_store_that_is_deleted_meanwhile_is_kept_beside_it(hati: Hati, tmp_pat
     assert hati(*command).status == 0
     rows = hati("runs", "--format", "csv").out.splitlines()[1:]
     assert 3 <= len(rows) <= 4
+
+
+@pytest.mark.parametrize("words", [("studies",), ("space", "count")])
+def test_a_folder_in_a_project_names_the_project(tmp_path: Path, hati_here: Hati, words: tuple[str, ...]) -> None:
+    (tmp_path / "hati.toml").write_text("")
+    inside = tmp_path / "src" / "inner"
+    inside.mkdir(parents=True)
+    done = hati_here(*words, folder=inside)
+    assert done.status == 2
+    said = done.err.replace("\n", "")
+    assert "there is no hati.toml in this folder" in said
+    assert f"run it in the project's folder, {tmp_path}" in said

@@ -252,10 +252,15 @@ def read_project(path: Path) -> Project:
     """
     file = path / FILE if path.is_dir() else path
     if path.is_dir() and not file.exists():
-        raise InputError(
-            f"there is no {FILE} in this folder", place=Place(str(path)), fix=f"make one with: hati init {path}"
-        )
+        around = project_around(path)
+        fix = f"make one with: hati init {path}" if around is None else f"run it in the project's folder, {around}"
+        raise InputError(f"there is no {FILE} in this folder", place=Place(str(path)), fix=fix)
     return parse_project(read_text(file), file)
+
+
+def project_around(folder: Path) -> Path | None:
+    """The nearest folder above ``folder`` that has a project file; None without one."""
+    return next((above for above in folder.resolve().parents if (above / FILE).is_file()), None)
 
 
 def parse_project(text: str, file: Path) -> Project:

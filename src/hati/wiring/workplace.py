@@ -18,6 +18,7 @@ from hati.core import Benchmark, Engine, InputError, Machine, MeasurementError, 
 from hati.core.wording import listed
 from hati.file_errors import FULL, free_text
 from hati.project import FILE, VOLUNTEERS, WORKERS, Project, by_workers, known_engine, parse_project, read_project
+from hati.project.project import project_around
 from hati.store import SqlStore, find_store, open_store, read_store, without_password
 from hati.studies.command_line import CommandLine
 from hati.subject import (
@@ -203,8 +204,15 @@ def with_engine(
 
 
 def existing_store(path: Path, place: str | None) -> SqlStore:
-    """The store of the project at a path, which must exist; the project file is not read."""
+    """The store of the project at a path; the project file is not read.
+
+    Raises:
+        InputError: where it does not exist, with the folder of a project around the path.
+    """
     root = path if path.is_dir() else path.parent
+    around = None if place or path.is_file() or (root / FILE).is_file() else project_around(root)
+    if around is not None and not (root / ".hati").is_dir():
+        raise InputError(f"there is no {FILE} in this folder", fix=f"run it in the project's folder, {around}")
     return read_store(place or _default_store(root))
 
 
