@@ -39,6 +39,7 @@ ALL = (
     "stopping",
     "steady",
     "gating",
+    "attribution",
     "recalibration",
     "history_example",
     "recording",

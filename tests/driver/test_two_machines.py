@@ -169,6 +169,9 @@ def test_another_key_is_refused_on_both_sides(tmp_path: Path, two: RemoteMachine
     other = RemoteMachine(two.address, two.port, b"o" * 32)
     with pytest.raises(LoadDriverError, match=r"'two' at .* cannot be used: it refuses the key; use the key"):
         compile_and_run(exchange(5), tmp_path, machines={"two": other})
+    deadline = time.monotonic() + 60.0
+    while not refused and time.monotonic() < deadline:  # the agent announces it after its answer
+        time.sleep(0.01)
     assert refused == ["refused 127.0.0.1: it has another key"]
 
 

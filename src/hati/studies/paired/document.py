@@ -66,7 +66,7 @@ def _rows(found: PairedConclusion) -> Iterator[Joined]:
     method = IntervalMethod.T if found.stopping is Stopping.FIXED else found.stopping
     for row, weighed in zip(found.comparisons.rows, found.weighed, strict=True):
         sides = {"before": Joined(row.before, found.before), "after": Joined(row.after, found.after)}
-        yield Joined(row, weighed, found, found.comparisons, intervals=method, **sides)
+        yield Joined(row, weighed, found, found.comparisons, interval_method=method, **sides)
 
 
 def paired_table(found: PairedConclusion) -> Table:
