@@ -130,7 +130,7 @@ def result(checks: int = CHECKS) -> tuple[str, bool]:
         "Causes that checks name",
         ("change depends on", "configurations", "a wrong option", "a right one", "all right ones", "met"),
         rows,
-        f"{checks:,} simulated checks a row of {ROUNDS} rounds at 1 %; met: at most {GOAL:.0%} name a wrong option.",
+        f"{checks:,} simulated checks a row, of {ROUNDS} rounds at 1 %; met: at most {GOAL:.0%} name a wrong option.",
     )
     return text, all(met)
 

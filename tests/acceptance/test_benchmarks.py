@@ -14,6 +14,7 @@ from benchmarks import __main__ as benchmarks
 from benchmarks import (
     accuracy,
     aliasing,
+    attribution,
     change_points,
     comparing,
     designs,
@@ -87,6 +88,7 @@ TINY: dict[str, Callable[[], tuple[str, bool]]] = {
     "stopping": lambda: stopping.result(1),
     "steady": lambda: steady.result(1),
     "gating": lambda: gating.result(1, [gating.NORMAL]),
+    "attribution": lambda: attribution.result(1),
     "recalibration": lambda: recalibration.result(1),
     "recording": lambda: recording.result(1_000, 1),
     "interpretations": lambda: interpretations.result(2),
