@@ -80,7 +80,7 @@ def test_a_side_of_which_only_the_mean_is_known_is_compared_with_the_mean(
 def summarized(values: np.ndarray, *known: float) -> Sample:
     """The mean of runs, shape (runs,), as all that is known of them."""
     mean = sample(np.array([[values.mean()]]))
-    return replace(mean, runs=(replace(mean.runs[0], summary=SummarizedRuns(*known)),))  # type: ignore[arg-type]
+    return replace(mean, runs=(replace(mean.runs[0], summary=SummarizedRuns(*known)),))
 
 
 def test_a_mean_of_runs_with_their_deviation_is_compared_as_the_runs_are() -> None:
